@@ -2,16 +2,16 @@ import { hash } from 'node:crypto';
 import { type Operation, statusOf } from './operations.ts';
 import type { ApiContext } from './request.ts';
 
-/** The values with which a client asks whether the answer that it keeps is still current. */
+/** Values that a client sends back to ask whether its stored answer is still current. */
 export interface Validators {
-  /** Names the answer's data: the numbers of the editions that it was made from, or the calendar's version and date. */
+  /** Identifies the data behind the answer: the numbers of the editions, or the calendar's version and date. */
   tag: string;
   lastModified: string;
 }
 
 /**
- * The JSON answer of a handler. An answer without a tag must not be cached: it belongs to an account or has a natural
- * person's record.
+ * The JSON answer of a handler. An answer without a tag must not be cached: it belongs to an account or contains a
+ * natural person's record.
  */
 export interface Answer extends Partial<Validators> {
   data: unknown;
@@ -46,7 +46,7 @@ export function successBody(data: unknown, meta: unknown): string {
   return JSON.stringify({ success: true, data, meta });
 }
 
-/** Sends an answer that nobody may keep, because it belongs to an account or has a natural person's record. */
+/** Sends an answer that nobody may keep, because it belongs to an account or contains a natural person's record. */
 function sendPrivately(context: ApiContext, status: number, body: string): void {
   context.status = status;
   context.set('Cache-Control', 'no-store');
@@ -55,9 +55,9 @@ function sendPrivately(context: ApiContext, status: number, body: string): void 
 }
 
 /**
- * Sends an answer that a client may keep, but must revalidate before each use. The weak ETag depends on editions and
- * body, and a current ETag is answered with 304. If-Modified-Since alone never gives 304, because a correction changes
- * an edition's data but not its date.
+ * Sends an answer that a client may keep, but must revalidate before each use. The weak ETag is made from the editions
+ * and the body. A client that sends the current ETag gets 304. If-Modified-Since alone never gives 304, because a
+ * correction changes an edition's data but not its date.
  */
 function sendRevalidated(context: ApiContext, tag: string, lastModified: string, body: string): void {
   context.set({ Vary: 'Authorization, Accept-Encoding', 'Last-Modified': lastModified });

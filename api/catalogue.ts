@@ -21,8 +21,8 @@ export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegist
 /**
  * Knows which edition each register serves. Take the snapshot before the query that reads rows, so that an answer's
  * date is never newer than its data. If a later edition writes a row between snapshot and query, `edition` returns
- * the row's edition. While PostgreSQL is down, the last known snapshot is served for 60 s. It is older than the data,
- * so an answer's date is still not newer.
+ * the row's edition. While PostgreSQL is down, the last known snapshot is served for 60 s. That snapshot may be older
+ * than the data, but never newer.
  */
 export interface Catalogue {
   /** Reads the editions of all registers with one statement. @throws ApiProblem servicio_no_disponible */
@@ -75,23 +75,23 @@ function describeServed(edition: ServedEdition): ServedRegister {
 }
 
 /**
- * Returns the `meta` of an answer that is not made from a register. `fecha_dato` is the date of the daily register, or
- * null until it is loaded for the first time: lists and webhooks can exist before that.
+ * Returns the `meta` of an answer that is not made from a register, such as a list or a webhook. `fecha_dato` is the
+ * date of the daily register, or null until that register is loaded for the first time.
  */
 export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: string | null }> {
   const { padron_reducido } = await catalogue.snapshot();
   return { fecha_dato: padron_reducido?.edition.fechaDato ?? null };
 }
 
-/** The catalogue of past days and editions. While PostgreSQL is down, its methods throw servicio_no_disponible. */
+/** Finds past editions. While PostgreSQL is down, a method that needs it throws servicio_no_disponible. */
 export interface PastEditions {
   /** Returns the edition that each register served on a day. */
   on(day: string): Promise<ServedRegisters>;
   /** Returns the first day with data, or null when the register was never loaded. */
   firstDay(register: RegisterName): Promise<string | null>;
   /**
-   * Returns a look-up function for the facts of the wanted editions. The function throws for an edition that the
-   * catalogue does not have.
+   * Reads the `EditionFacts` of the wanted editions, and returns a function that finds the facts of one edition. The
+   * function throws servicio_no_disponible for an edition that does not exist or was not wanted.
    */
   facts(wanted: readonly EditionName[]): Promise<FactsOf>;
 }
@@ -103,8 +103,8 @@ export interface EditionName {
 export type FactsOf = (register: RegisterName, number: number) => EditionFacts;
 
 /**
- * Limits of the days that `makePastEditions` remembers. They only bound the memory: a day's key includes the state of
- * the catalogue, so a remembered day is never out of date.
+ * Limits of the past days that `makePastEditions` keeps in memory. A kept day is never out of date, because its key
+ * includes the state of the catalogue. So these limits only bound the memory.
  */
 const dayLimits: LastKnownLimits = {
   freshMs: 600_000,
@@ -116,8 +116,8 @@ const dayLimits: LastKnownLimits = {
 const maxFacts = 50_000;
 
 export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions {
-  // The edition of a past day changes only when the catalogue changes: by a new edition, a correction, or a moved date.
-  // So each day is read once per state of the catalogue.
+  // The editions of a past day change only when the catalogue changes: by a new edition, by a correction, or when an
+  // edition gets another date. So each day is read once per state of the catalogue.
   const days = makeLastKnown(
     (key: `${string}|${string}`) => readServed(pool, key.slice(0, key.indexOf('|'))),
     dayLimits,

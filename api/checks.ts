@@ -7,7 +7,7 @@ import { ApiProblem, fieldProblem } from './problems.ts';
 
 /** Checks of single values. Each check has its own error code, and a schema cannot give error codes. */
 
-/** @throws ApiProblem ruc_formato, ruc_digito_verificador (its text names the expected digit) */
+/** @throws ApiProblem ruc_formato; or ruc_digito_verificador, whose text names the expected digit */
 export function requireRuc(text: string): string {
   const check = checkRuc(text);
   if (check.ok) return check.ruc;
@@ -16,7 +16,7 @@ export function requireRuc(text: string): string {
 
 /**
  * Returns the contract's reference. A caller without a data-processing contract may not ask for a natural person's RUC,
- * even one that does not exist.
+ * even if no register has that RUC.
  * @throws ApiProblem contrato_requerido
  */
 export function requireContract(caller: Caller): string {
@@ -39,8 +39,8 @@ export function refusalOfMember(text: string): 'ruc_formato' | 'ruc_digito_verif
 }
 
 /**
- * @throws ApiProblem solo_empresas (422) when the RUC is no company's; ruc_formato or ruc_digito_verificador (400) when
- * it is not a valid RUC
+ * @throws ApiProblem ruc_formato or ruc_digito_verificador (400) when the text is not a valid RUC; solo_empresas (422)
+ *   when the RUC is valid but not a company's
  */
 export function requireCompany(text: string): string {
   const ruc = requireRuc(text);
@@ -92,7 +92,7 @@ type QueryValue = string | readonly string[] | undefined;
 
 /**
  * Refuses a whole RUC where only its last digit is needed. A RUC that starts with 10 contains a person's national id.
- * Call it before all other checks of a query. Otherwise the error of another check could quote the RUC.
+ * Call this before all other checks of a query. Otherwise the error of another check could quote the RUC.
  * @throws ApiProblem ruc_no_admitido
  */
 export function refuseWholeRuc(digito: QueryValue): void {

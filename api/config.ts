@@ -25,8 +25,8 @@ export const apiConfiguration = z.object({
   // The API checks webhook addresses but does not connect to them, so it needs no extra certificates.
   ...webhookBlock.omit({ EGRESS_EXTRA_CA: true }).shape,
   /**
-   * Temporal, through which the API wakes the delivery of a resumed webhook. Without this address the worker's sweeper
-   * finds the webhook in its next round.
+   * Address of Temporal. Through Temporal the API wakes the delivery workflow of a webhook that has something to send.
+   * Without this address the worker's sweeper finds the webhook in the sweeper's next round.
    */
   TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),
   TEMPORAL_NAMESPACE: temporalBlock.shape.TEMPORAL_NAMESPACE,
@@ -46,20 +46,20 @@ export const apiConfiguration = z.object({
   LOOKUP_IN_FLIGHT: wholeNumber(1, 1_000).default(2),
   /**
    * /readyz fails until each of these registers has a materialised edition. Names are separated by commas. The default
-   * lists the registers whose fields are in every answer. It leaves out the monthly register, which is only a subset
-   * and is published once a month.
+   * lists the registers whose fields are in every answer. It leaves out the monthly register, which has only some
+   * taxpayers and is published once a month.
    */
   REQUIRED_REGISTERS: registerList.default(['padron_reducido', 'agentes_retencion', 'buenos_contribuyentes']),
   /**
-   * How long a batch keeps its Idempotency-Key taken if its process dies. This must be longer than any batch runs: a
-   * batch that loses its key is not charged.
+   * How long a batch's Idempotency-Key stays taken if the batch's process dies. The time must be longer than any batch
+   * runs, because a batch that runs longer can lose its key and is then not charged.
    */
   IDEMPOTENCY_LEASE_MS: wholeNumber(1_000, 600_000).default(60_000),
   /** How long a request that repeats an Idempotency-Key gets the stored answer. */
   IDEMPOTENCY_KEPT_HOURS: wholeNumber(1, 168).default(24),
   /**
    * A supplier check answers `no_determinado` while one of these registers has no data. The default leaves out the
-   * judicial and administrative bars, because these are published late or never.
+   * registers of judicial and administrative bars from state contracting, because they are published late or never.
    */
   SUPPLIER_REQUIRED_REGISTERS: registerList.default([
     'padron_reducido',
@@ -69,9 +69,10 @@ export const apiConfiguration = z.object({
     'sancionados',
   ]),
   SUPPLIER_RECENT_CHANGE_DAYS: wholeNumber(0, 366).default(30),
-  /** For this many days after its end a bar counts as recent. */
+  /** For this many days after its end, a supplier's bar from state contracting counts as recent. */
   SUPPLIER_RECENT_BAR_DAYS: wholeNumber(0, 3_660).default(365),
-  /** Data older than this many days count as late. The date of the monthly register is the first day of its month. */
+  // The next three settings: a register's data count as late when they are older than this many days. The date of the
+  // monthly register is the first day of its month.
   SUPPLIER_MAX_DAILY_AGE_DAYS: wholeNumber(1, 366).default(3),
   SUPPLIER_MAX_MONTHLY_AGE_DAYS: wholeNumber(1, 366).default(105),
   SUPPLIER_MAX_LIST_AGE_DAYS: wholeNumber(1, 366).default(45),

@@ -29,8 +29,8 @@ export interface ApiDependencies {
   requestLog: Logger;
   metrics: Registry;
   /**
-   * The URL where callers reach this API, without a slash at its end. When it is empty, links lead to the address from
-   * which an answer was read.
+   * The URL where callers reach this API, without a slash at its end. When it is empty, links begin with a slash and so
+   * lead to the server that sent the answer.
    */
   baseUrl: string;
   /** Number of our own proxies in front of this process. Each proxy adds its caller's address to X-Forwarded-For. */
@@ -56,7 +56,7 @@ export interface ApiDependencies {
   findSupplier: FindSupplier;
   findRecentChanges: FindRecentChanges;
   supplierThresholds: SupplierThresholds;
-  /** Returns the current calendar. It is called once per answer, so that data and version belong to the same moment. */
+  /** Returns the current calendar. Call this once per answer, so that data and version belong to the same moment. */
   calendar(): CurrentCalendar;
   streams: EventStreams;
   /**
@@ -66,6 +66,6 @@ export interface ApiDependencies {
   checkTarget(url: string): Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
   makeSecret(): string;
   sealSecret(webhookId: string, secret: string): SealedSecret;
-  /** Wakes the delivery workflow. A wake-up may be lost, but the worker's sweeper finds that webhook later. */
+  /** Wakes a webhook's delivery workflow. If the wake-up is lost, the worker's sweeper finds the webhook later. */
   wake(webhookId: string): Promise<void>;
 }

@@ -3,8 +3,8 @@ import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 
 /**
- * Largest number of rows that one round removes from each table. It keeps each statement short. The next round removes
- * more.
+ * Largest number of rows that one round removes from each table. This limit keeps each statement short. The next round
+ * removes more.
  */
 const maxRowsPerTable = 1_000;
 
@@ -14,13 +14,13 @@ const tables = [
 ] as const;
 
 /**
- * Processes of the last release took units in advance, as leases in the table quota_lease. This adds the units that
- * they spent to the totals, ten minutes after a lease lapsed: until then its process may still report. The release that
- * drops the table also removes this statement.
+ * Processes of the last release take units in advance, as leases in the table quota_lease. This statement adds the
+ * units spent from lapsed leases to the totals. It takes only leases that lapsed ten minutes ago or earlier, because a
+ * process may report its spending until then. The release that drops the table must also remove this statement.
  */
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 
-/** Removes answers that are no longer served. Several processes may run it at the same time and share the rows. */
+/** Removes answers that are no longer served. Several processes may call this at the same time and share the rows. */
 export async function removeExpired(pool: Pool): Promise<number> {
   let removed = 0;
   for (const { table, until } of tables) {
@@ -35,7 +35,7 @@ export async function removeExpired(pool: Pool): Promise<number> {
 
 /**
  * Removes expired answers and adds up lapsed leases every `everyMs`. A failed round is logged.
- * @returns a function that stops this
+ * @returns a function that stops the rounds
  */
 export function startRemovingExpired(pool: Pool, everyMs: number, log: Logger): () => Promise<void> {
   return startRepeating('expired answers', everyMs, log, async () => {

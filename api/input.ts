@@ -3,7 +3,7 @@ import { es } from 'zod/locales';
 import { limaDay, startOfLimaDay } from '../schemas/lima-time.ts';
 import { type ApiProblem, fieldProblem } from './problems.ts';
 
-/** A kind of list. A cursor contains the kind and the last entry's key, so no cursor works for another kind of list. */
+/** A kind of list. A cursor contains the kind and the last entry's key, so other kinds of list refuse the cursor. */
 type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
@@ -93,7 +93,7 @@ const formats: Readonly<Record<string, string>> = {
 };
 const { localeError } = es();
 
-/** Returns a Spanish text about what to send instead of a wrong value. Other issues get zod's own Spanish text. */
+/** Returns a Spanish text about a wrong value: our text about what to send instead, or else zod's own Spanish text. */
 export function spanishIssue(issue: RawIssue): string | undefined {
   return ownWords(issue) ?? textOf(localeError(issue));
 }

@@ -89,7 +89,7 @@ export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies):
   const countRefusal = makeRefusalCounter(dependencies.metrics);
   const app = new Koa<RequestState>({ proxy: dependencies.proxyHops > 0, maxIpsCount: dependencies.proxyHops });
   app.use(({ req: { headers } }, next) => {
-    // Node joins repeated traceparent headers into one malformed value, and OpenTelemetry ignores that. The caller's
+    // Node joins repeated traceparent headers into one malformed value, which OpenTelemetry ignores. The caller's
     // tracestate is left out, because it may contain any text.
     const caller = propagation.extract(ROOT_CONTEXT, { traceparent: headers.traceparent });
     // `record` names and describes the span later, when the route is known.
@@ -119,13 +119,13 @@ export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies):
   return app as Koa<RequestState>;
 }
 
-/** HTTP/1.1 requires Host. serve.ts turns Node's own check off, because its refusal has no body. */
+/** HTTP/1.1 requires Host. serve.ts turns Node's own check off, because Node's refusal has no body. */
 function requireHost({ httpVersion, headers }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): void {
   if (httpVersion === '1.1' && headers.host === undefined)
     throw new ApiProblem('peticion_mal_formada', 'Falta la cabecera Host.');
 }
 
-/** Answers 405 for another method of a known path and 404 for an unknown path, without asking for a token. */
+/** Answers 404 for an unknown path, and 405 for a method that a known path does not have. Neither needs a token. */
 async function refuseUnknownPath(context: { method: string } & Pick<ApiContext, 'matched'>): Promise<void> {
   const methods = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
   if (methods.size > 0) throw methodNotAllowed(context.method, [...methods].sort());

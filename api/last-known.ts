@@ -2,10 +2,11 @@ import { LRUCache } from 'lru-cache';
 import { within } from './problems.ts';
 
 /**
- * Keeps the last value that was read from a slow or unreliable store, by key. A value is fresh for `freshMs` from the
- * moment when its read began. After half of `freshMs` a background read renews the value, so that no caller waits.
- * While the store fails, the last value is served for `servesMs`. After that time `get` throws the store's error.
- * Callers that ask at the same time share one read.
+ * Keeps the last value that was read from a slow or unreliable store, by key. A value's age counts from the moment when
+ * its read began. Up to the age `freshMs`, `get` returns the value at once, and from half of that age on it also starts
+ * a read in the background. When the value is older, `get` waits for a new read. While the store fails, `get` returns
+ * the last value up to the age `servesMs`, and then throws the store's error. Callers that ask at the same time share
+ * one read.
  */
 export interface LastKnown<Key, Value> {
   get(key: Key): Promise<Value>;
@@ -30,7 +31,7 @@ export function makeLastKnown<Key extends string | number, Value>(
   now: () => number = () => performance.now(),
 ): LastKnown<Key, Value> {
   // The library has one age per entry and no pause after a failed read. So here `ttl` is only the time until the next
-  // read. The entry's `readAt`, the moment when its read began, decides whether the value may still be served.
+  // read. Whether the value may still be served depends on `readAt`, the moment when the entry's read began.
   const cache = new LRUCache<Key, { value: Value; readAt: number }>({
     max: maxEntries,
     ttl: freshMs / 2,

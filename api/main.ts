@@ -62,7 +62,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
-    // Connections for look-ups of today and of past days, and four for readiness checks, presence checks and histories.
+    // LOOKUP_IN_FLIGHT connections are for look-ups of today, and as many for look-ups of past days. Four are for the
+    // rest: readiness checks, histories, and checks that ClickHouse still holds a register.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
@@ -171,7 +172,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   log.info({ port: serving.port }, 'listening');
 });
 
-// The client connects at its first use, so that the API starts and answers look-ups while Temporal is down.
+// The Temporal client connects at its first use, so that the API starts and answers look-ups while Temporal is down.
 function makeWakeOne(lifecycle: Lifecycle): ApiDependencies['wake'] {
   if (config.TEMPORAL_ADDRESS === undefined) return async () => {};
   const connection = Connection.lazy({ address: config.TEMPORAL_ADDRESS });

@@ -4,7 +4,10 @@ import { maskRuc } from '../schemas/ruc.ts';
 
 type Extensions = Pick<ProblemDocument, 'encontrado' | 'meta' | 'clase' | 'errors' | 'disponible' | 'cursor'>;
 
-/** An answer that is not a success, such as bad input, a missing right or a store that is down. `detail` is Spanish. */
+/**
+ * The answer to a request that fails, for example because the input is bad, a right is missing or a store is down.
+ * `detail` is Spanish.
+ */
 export class ApiProblem extends Error {
   override name = 'ApiProblem';
   readonly code: ProblemCode;
@@ -30,7 +33,7 @@ export class ApiProblem extends Error {
 
 const storeRetryAfterSeconds = 5;
 
-/** Makes the problem for a store that did not answer. The problem says nothing about the data. */
+/** Makes the problem for a store that did not answer. It leaves open whether the requested data exist. */
 export function storeUnavailable(cause: unknown): ApiProblem {
   const problem = new ApiProblem(
     'servicio_no_disponible',
@@ -42,7 +45,7 @@ export function storeUnavailable(cause: unknown): ApiProblem {
   return problem;
 }
 
-/** Used in `catch`: throws servicio_no_disponible for the error of a store, and an ApiProblem as it is. */
+/** For a `catch`: throws an ApiProblem unchanged, and servicio_no_disponible in place of any other error. */
 export function throwUnavailable(error: unknown): never {
   throw error instanceof ApiProblem ? error : storeUnavailable(error);
 }
@@ -75,7 +78,7 @@ export function methodNotAllowed(method: string, allowed: readonly string[]): Ap
   return new ApiProblem('metodo_no_permitido', detail, {}, { Allow: names });
 }
 
-/** Makes the body of RFC 9457. It also has `success` and `message`, which clients of other Peruvian APIs expect. */
+/** Makes an RFC 9457 error body. It also has `success` and `message`, which clients of other Peruvian APIs expect. */
 export function problemBody(
   problem: ApiProblem,
   around: { baseUrl: string; instance: string; requestId: string },
@@ -97,13 +100,13 @@ export function problemBody(
 
 /**
  * Masks a caller's text before it is shown or logged. It masks every run of eight or more digits, in any script, except
- * a company's RUC. A natural person's RUC contains a national id, even when the RUC is mistyped.
+ * a company's RUC. Any other run may be a natural person's RUC, perhaps mistyped, and then contains a national id.
  */
 export function maskText(text: string): string {
   return text.replace(/\p{Nd}{8,}/gu, maskRuc);
 }
 
-/** Returns the masked path for `instance`. The path is decoded first, so that encoded digits are masked too. */
+/** Masks a path for the problem's `instance`. The path is decoded first, so that encoded digits are masked too. */
 export function maskedPath(path: string): string {
   try {
     return encodeURI(maskText(decodeURIComponent(path))).replace(/[?#]/g, encodeURIComponent);
@@ -114,8 +117,8 @@ export function maskedPath(path: string): string {
 
 /**
  * Whether an error means that a store did not answer: a refused or broken connection, a server that starts or stops,
- * or a deadline. The SQLSTATE classes are 08 (connection), 53 (resources) and 57 (operator intervention). 40001 and
- * 40P01 also count: PostgreSQL rolled the transaction back because of another transaction, and a repeat succeeds.
+ * or a missed deadline. The SQLSTATE classes are 08 (connection), 53 (resources) and 57 (operator intervention). 40001
+ * and 40P01 also count: PostgreSQL rolled the transaction back because of another transaction, and a repeat succeeds.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -126,7 +129,7 @@ export function isUnavailable(error: unknown): boolean {
   return /timeout exceeded when trying to connect|connection terminated|did not answer within/i.test(error.message);
 }
 
-/** Rejects when the work takes longer than `timeoutMs`. The work itself goes on, so a write may still happen. */
+/** Rejects when the work takes longer than `timeoutMs`. The work itself is not stopped, so a write may still happen. */
 export function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`the store did not answer within ${timeoutMs} ms`)), timeoutMs);

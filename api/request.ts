@@ -25,7 +25,7 @@ export function callerOf(context: ApiContext): Caller {
   return caller;
 }
 
-/** A caller's own request id is kept when it is 1 to 128 printable characters. */
+/** Returns the caller's own request id when it is 1 to 128 printable ASCII characters, otherwise a new id. */
 export function requestIdOf(header: string | string[] | undefined): string {
   return typeof header === 'string' && /^[\x20-\x7e]{1,128}$/.test(header) ? header : randomUUID();
 }
@@ -55,7 +55,7 @@ export function refuseQuery(context: ApiContext): undefined {
 }
 
 /**
- * Largest number of errors in one answer. A body of 64 kB could have tens of thousands, but the first ones are enough.
+ * Largest number of errors in one answer. A body of 64 kB could cause tens of thousands, but the first ones are enough.
  */
 const maxErrors = 20;
 
@@ -92,15 +92,15 @@ function field(path: readonly PropertyKey[]): { campo: string } {
   return { campo: path.length === 0 ? 'cuerpo' : maskText(path.map(String).join('.')) };
 }
 
-/** Largest size of a body, which is more than 1,000 RUCs need. A larger body is refused before it is read whole. */
+/** Largest size of a body. 1,000 RUCs need less. A larger body is refused before it is read whole. */
 const maxBodyBytes = 64 * 1024;
 
 const jsonTypes = ['application/json', 'application/*+json'];
 
 const parse = bodyParser({
   enableTypes: ['json'],
-  // The types that readBody admits. The library's own list lacks most `+json` types, and their bodies would stay
-  // unread.
+  // These are the types that readBody admits. The library's own list lacks most `+json` types, so it would leave
+  // their bodies unread.
   extendTypes: { json: jsonTypes },
   jsonLimit: maxBodyBytes,
   jsonStrict: true,

@@ -21,7 +21,7 @@ import {
 type OutputOf<O, Part extends 'query' | 'body'> =
   O extends Record<Part, infer Schema extends z.ZodType> ? z.output<Schema> : undefined;
 
-/** A request, parsed by the operation's schemas. `params` holds the texts of the path, which are not checked yet. */
+/** A request, parsed by the operation's schemas. `params` has the texts of the path's parameters, not yet checked. */
 interface RequestOf<Name extends OperationName> {
   params: Readonly<Record<ParameterOf<Operations[Name]['path']>, string>>;
   query: OutputOf<Operations[Name], 'query'>;
@@ -34,7 +34,7 @@ type ValidatorsOf<O> = O extends { caching: 'revalidated' }
     ? Pick<Validators, 'tag'>
     : unknown;
 
-/** The answer that the operation's schema requires, with the validators that its caching needs. */
+/** The answer that the operation's schema requires, with the ETag and date (Validators) that its caching needs. */
 type ReplyOf<O> = O extends { answer: infer Schema extends z.ZodType }
   ? (Omit<z.input<Schema>, 'success'> & ValidatorsOf<O>) | string
   : undefined;
@@ -53,7 +53,8 @@ type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | st
 export const otherMethods = 'other methods';
 
 /**
- * Mounts the operations that have a handler, in the order of checks: token, minute limit, plan, body, query, handler.
+ * Mounts the operations that have a handler. A request passes the checks of its token, the minute limit, its plan, its
+ * body and its query in this order, and then reaches the handler.
  */
 export function makeRouter(
   handlers: Partial<Handlers>,

@@ -122,7 +122,7 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
     },
     listener,
   );
-  // An unknown Expect header may be ignored. Without this listener the server would refuse the request without a body.
+  // An unknown Expect header may be ignored. Without this listener such a request would be refused without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   answerMalformed(server, options);
   let inFlight = 0;

@@ -1,9 +1,8 @@
-/**
- * The daily register cuts `estado` and `condicion` at this number of characters and writes them without accents. We
- * store and compare the texts in this form. The functions in this file return the full texts, which are shown to
- * people. The full texts are from the code table of SUNAT's own services. A text that is not in the table is shown as
- * it is.
- */
+// The daily register cuts `estado` and `condicion` and writes them without accents. We store and compare them in this
+// form. The functions in this file return the full texts, which are shown to people. The full texts are from the code
+// table of SUNAT's own services. A text that is not in the table is shown as it is.
+
+/** Number of characters at which the daily register cuts `estado` and `condicion`. */
 const cutAt = 20;
 
 const estados = [
@@ -48,20 +47,19 @@ const condiciones = [
 const shownEstados = byStoredText(estados);
 const shownCondiciones = byStoredText(condiciones);
 
-/** Returns the text of `estado` to show. Accents and the cut end are restored if the full text is known. */
+/** Returns the `estado` to show: the full text with its accents, or the stored text if the full text is not known. */
 export function displayEstado(stored: string): string {
   return shownEstados.get(storedForm(stored)) ?? stored;
 }
 
 /**
- * Returns the text of `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and is never shown as NO
- * HABIDO.
+ * Returns the `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and is never shown as NO HABIDO.
  */
 export function displayCondicion(stored: string): string {
   return shownCondiciones.get(storedForm(stored)) ?? stored;
 }
 
-/** Returns every text that the register may hold for a shown or typed `estado`, with or without accents. */
+/** Returns every text that the register may hold for an `estado` that was shown or typed, with or without accents. */
 export function storedEstados(shown: string): readonly string[] {
   return storedTexts(shown, displayEstado);
 }
@@ -76,7 +74,7 @@ function storedTexts(shown: string, display: (stored: string) => string): readon
   return cut !== whole && storedForm(display(cut)) === whole ? [whole, cut] : [whole];
 }
 
-// Each text is found by its full form and by its cut form, because a register may widen its column one day.
+// The result finds each text by its full form and by its cut form, because a register may widen its column one day.
 function byStoredText(texts: readonly string[]): ReadonlyMap<string, string> {
   const shown = new Map<string, string>();
   for (const text of texts) {

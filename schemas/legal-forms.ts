@@ -50,18 +50,21 @@ const tails = new Map(Object.entries(endings).map(joined));
 const storedForms = [...new Set([...forms.values(), ...tails.values()])];
 const longestRun = Math.max(...[...forms.keys(), ...tails.keys()].map((spelling) => spelling.length));
 /**
- * A name of this many characters may be cut inside its legal form. The registers cut a name at 100 characters, and drop
- * a space at the cut.
+ * A name with this many characters or more may be cut inside its legal form. The registers cut a name at 100
+ * characters. If the 100th is a space, they drop it.
  */
 const cutAt = 99;
-/** A cut legal form must have this many letters. Fewer may be other words: `SOCIEDAD A` may begin SOCIEDAD AGRICOLA. */
+/**
+ * The end of a long name counts as a cut legal form only if it has this many letters. A shorter end may be other words:
+ * `SOCIEDAD A` may begin SOCIEDAD AGRICOLA.
+ */
 const leastCutRun = 12;
 
 function joined([words, form]: [string, string]): [string, string] {
   return [words.replaceAll(' ', ''), form];
 }
 
-/** Whether a word may be the beginning of a stored form. */
+/** Whether a word may be the beginning of a legal form in its stored spelling, as `SA` is of `SAC`. */
 export function mayBeginForm(word: string): boolean {
   return storedForms.some((form) => form.startsWith(word));
 }
@@ -109,7 +112,7 @@ function longestAtEnd(words: readonly string[], formOf: (run: string) => string 
 const formOf = (run: string) => forms.get(run);
 const tailOf = (run: string) => tails.get(run);
 
-/** Returns the legal form of which `run` may be a cut beginning. If there are several, returns the shortest. */
+/** Returns the legal form whose spelling may have been cut to `run`. Among several, the shortest spelling counts. */
 function cutForm(run: string): string | undefined {
   if (run.length < leastCutRun) return undefined;
   let shortest: string | undefined;

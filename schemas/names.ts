@@ -19,7 +19,7 @@ const abbreviations: Readonly<Record<string, readonly string[]>> = {
 const known: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(abbreviations));
 const nothing: readonly string[] = [];
 
-/** Returns the words that a word may abbreviate, or an empty list. @param word in capitals without accents */
+/** Returns the words for which `word` may stand, or an empty list. @param word in capitals without accents */
 export function expansionsOf(word: string): readonly string[] {
   return known.get(word) ?? nothing;
 }
@@ -35,7 +35,7 @@ export function searchedWords(base: string): string {
   return more.length === 0 ? base : [...words, ...more].join(' ');
 }
 
-/** Words that people write or leave out between two other words. `&` is a sign and is dropped with the other signs. */
+/** Words that some people write between two words and others leave out. `&` is dropped too, like every other sign. */
 const connectors: ReadonlySet<string> = new Set(['Y', 'E']);
 
 /** Words that are replaced by another spelling. Each has one replacement; an abbreviation above may have several. */
@@ -48,7 +48,7 @@ const spellings: ReadonlyMap<string, string> = new Map([
   ['MUN', 'MUNICIPALIDAD'],
 ]);
 
-// Registers and people often write an accent sign where an apostrophe belongs.
+// The accent signs are here because registers and people often write one where an apostrophe belongs.
 const apostrophesAndQuotes = /['´`’‘"“”«»]/g;
 const dottedInitials = /(?<![A-ZÑ0-9])(?:[A-ZÑ]\.){2,}[A-ZÑ]?(?![A-ZÑ0-9])/g;
 const word = /[A-ZÑ0-9]+/g;
@@ -64,17 +64,17 @@ export interface FoldedName {
   base: string;
   /** The legal form, for example `SAC` or `EIRL EN LIQUIDACION`. Empty: the name has no form. */
   form: string;
-  /** The name's words that have an Ñ, with their Ñ. If a caller types an Ñ, names that have it too rank first. */
+  /** The name's words that have an Ñ, with their Ñ. If a caller types an Ñ, names with the same Ñ rank first. */
   enie: string;
 }
 
 /**
- * Brings a name into the form in which it is searched. Names of registers and names that callers type change alike:
+ * Brings a name into the form in which it is searched. Names in registers and names in searches change alike:
  * - Letters become capitals without accents. Apostrophes and quotes are dropped. Other signs become spaces.
  * - Dotted initials are joined (`R.P.S.` becomes `RPS`), but `SAN.MARTIN` becomes two words.
  * - `Y`, `E` and `&` between words are left out. A letter is joined to the number before it (`3 A` becomes `3A`).
- * - The legal form is separated.
- * After a change to this function, `padron rebuild` must fold the stored names again.
+ * - The legal form is removed from the words and returned in `form`.
+ * After you change this function, run `padron rebuild`, so that the stored names are made again by the new rules.
  */
 export function foldName(name: string): FoldedName {
   const { words, form } = splitLegalForm(foldWords(name), name.length);

@@ -19,22 +19,23 @@ export interface Column {
   name: string;
   /** The event that a change of this column makes. */
   event?: EventKind;
-  /** If true, an empty cell of a known RUC keeps the value of the previous edition. */
+  /** If true, an empty cell keeps the value that the previous edition has for the RUC. */
   keepsPrevious?: boolean;
 }
 
 export interface Register {
   name: RegisterName;
-  /** The register's number in stored keys. It is never reused. */
+  /** The register's number in ClickHouse's rows. It is never reused. */
   code: number;
   /** The register's name in `meta.origen`. */
   title: string;
-  /** What identifies a row: a RUC, or a supplier's id, which is a RUC or another id (idKindOf() in ruc.ts). */
+  /** What identifies a row: a RUC, or a supplier's id, which need not be a RUC (idKindOf() in ruc.ts). */
   key: 'ruc' | 'supplier';
   columns: readonly Column[];
   /**
-   * Which events are made when a RUC appears in the register or disappears from it. `taxpayer`: ruc.alta and ruc.baja.
-   * An object: its `event`, about its `field`, which is true while the RUC is listed. Left out: no events.
+   * Which events are made when a RUC appears in the register or disappears from it. With `taxpayer`, these are ruc.alta
+   * and ruc.baja. With an object, it is `event`, which reports that `field` changed: the field is true while the RUC is
+   * listed. Without `presence`, there are no events.
    */
   presence?: 'taxpayer' | { event: EventKind; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
   /**
@@ -83,7 +84,7 @@ export const padronReducido = {
 } as const satisfies Register;
 
 // This register has only some of the taxpayers, so the absence of a RUC proves nothing. It has no names or addresses. A
-// cell `NO DISPONIBLE` is stored as written and means null. `0` in `nro_trabajadores` is a real number.
+// cell `NO DISPONIBLE` is stored as written, and the API shows null. `0` in `nro_trabajadores` is not a missing value.
 export const padronMensual = {
   name: 'padron_mensual',
   code: 2,

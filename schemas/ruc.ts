@@ -43,7 +43,7 @@ export function isCompany(ruc: string): boolean {
   return ruc.startsWith('20');
 }
 
-/** Returns a RUC as logs, errors and metrics may show it. Only a company's is readable: others hold a national id. */
+/** Returns a RUC for logs, errors and metrics. Only a company's stays readable: others hold a national id. */
 export function maskRuc(ruc: string): string {
   if (isCompany(ruc) && ruc.length === rucLength) return ruc;
   return `${ruc.slice(0, 2)}*******${ruc.slice(-2)}`;

@@ -53,7 +53,7 @@ const schema = z.object({
   FETCH_CRON: z.string().min(1).default(defaultSchedules.cron),
   /** When the state in ClickHouse is compared with the archive, as a cron expression in America/Lima. */
   RECONCILE_CRON: z.string().min(1).default(defaultSchedules.reconcileCron),
-  /** Days after which raw publications are removed from the archive, except a head's. Unset: none is removed. */
+  /** Days after which raw publications are removed from the archive, unless they are a head's. Unset: never. */
   ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
   /** The build of the delivery code (workflows/delivery/README.md). If unset, any worker takes any task. */
   DELIVERY_BUILD_ID: z.string().min(1).max(100).optional(),
@@ -66,7 +66,7 @@ const schema = z.object({
 const stopMs = 10_000;
 const queryTimeoutMs = 130_000;
 
-// This makes a mailer only to report a missing sender's address with the other wrong settings. It does not connect.
+// The mailer is made here only to report a missing sender address with the other wrong settings. It does not connect.
 const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;

@@ -9,14 +9,14 @@ export interface Account {
   name: string;
   plan: string;
   email: string | null;
-  /** The data-processing contract in force today, if there is one. Natural persons' records need such a contract. */
+  /** The data-processing contract in force today. With null the account may not see natural persons' records. */
   contract: ContractDays | null;
   created_at: Date;
 }
 
 type NewAccount = Pick<Account, 'name' | 'plan' | 'email' | 'contract'>;
 
-/** Makes a new account at each call. If the process dies after the commit, the account stays without tokens. */
+/** Each call makes another account, which has no token yet. If the process dies after the commit, the account stays. */
 export async function createAccount(pool: Pool, { name, plan, email, contract }: NewAccount): Promise<number> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ id: number }>(
@@ -33,7 +33,7 @@ type AccountRow = Omit<Account, 'contract'> & { contracts: ContractDays[] };
 
 const accountColumns = `a.id, a.name, a.plan, a.email, a.created_at, ${openContracts} AS contracts`;
 
-/** Returns the oldest accounts, in the order of their creation. */
+/** Returns at most `limit` accounts, the oldest first. */
 export async function listAccounts(pool: Pool, limit: number): Promise<Account[]> {
   const { rows } = await pool.query<AccountRow>(`SELECT ${accountColumns} FROM account a ORDER BY a.id LIMIT $1`, [
     limit,
@@ -53,7 +53,7 @@ function accountOf({ contracts, ...account }: AccountRow): Account {
 
 /**
  * Repeating the call changes nothing. Every API process sees the new plan within 5 seconds. The account's webhooks stop
- * when the new plan does not include watch lists, and start again when a later plan includes them.
+ * when the new plan does not include watch lists. They start again when the account gets a plan with watch lists.
  * @returns false when the account does not exist
  */
 export function changePlan(pool: Pool, accountId: number, plan: string): Promise<boolean> {
@@ -70,7 +70,8 @@ export function changePlan(pool: Pool, accountId: number, plan: string): Promise
 }
 
 /**
- * Sets the address of owner notices. With null the account gets no owner notices. Repeating the call changes nothing.
+ * Sets the mail address for notices about the account's webhooks. With null the account gets no such mail. Repeating
+ * the call changes nothing.
  * @returns false when the account does not exist
  */
 export async function changeEmail(pool: Pool, accountId: number, email: string | null): Promise<boolean> {
@@ -87,8 +88,9 @@ export async function planNames(pool: Pool): Promise<string[]> {
 export type CreditOutcome = 'credited' | 'already_credited' | 'other_units' | 'no_account';
 
 /**
- * Adds prepaid units to an account. A reference is credited once, so repeating the call changes nothing. A repeated
- * reference with another number of units is refused. Every API process can use the new units within a second.
+ * Adds prepaid units to an account. Each reference of a purchase is credited once, so repeating the call changes
+ * nothing. A repeated reference with another number of units is refused. Every API process knows the new units within
+ * a second.
  */
 export async function creditUnits(
   pool: Pool,

@@ -17,7 +17,7 @@ export interface Caller {
   contract: string | null;
 }
 
-/** The ranks of the plans that operations require. An account's own rank is read from the database. */
+/** The rank of each plan that an operation may require. The rank of an account's plan is read from the database. */
 export const planRanks = { free: 1, micro: 2, crecimiento: 3, empresa: 4 } as const;
 export type PlanName = keyof typeof planRanks;
 
@@ -46,8 +46,10 @@ const tokenLimits: LastKnownLimits = {
 export type Identify = (authorization: string | undefined) => Promise<Caller>;
 
 /**
- * Makes the function that finds the caller named by the Authorization header. The function throws the problems below.
- * @throws ApiProblem sin_token, token_invalido, token_revocado, token_sandbox, servicio_no_disponible
+ * Makes the function that finds a request's caller by the Authorization header. The made function throws the problems
+ * below.
+ * @throws ApiProblem sin_token, token_invalido, token_revocado or token_sandbox for a missing or refused token;
+ *   servicio_no_disponible when the token's state is not known and PostgreSQL does not answer
  */
 export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
   const states = makeLastKnown((id: string) => readTokenState(pool, id), tokenLimits);
@@ -122,14 +124,14 @@ async function readTokenState(pool: Pool, id: string): Promise<TokenState | null
 /** Finds the caller who reads the calendar. Null means the sandbox token, or a token that cannot be looked up now. */
 export type IdentifyReader = (authorization: string | undefined) => Promise<Caller | null>;
 
-/** Longest wait for the database to find a token. It normally takes a few milliseconds. */
+/** Longest wait of a calendar request for the state of its token. PostgreSQL normally answers in a few milliseconds. */
 const readerWaitMs = 500;
 
 /**
- * Makes the function that finds the calendar's caller. The calendar is public, so the sandbox token opens it. While
- * PostgreSQL does not answer, any token of the right form opens it: `identify` checks the form before it asks
- * PostgreSQL. The function throws the problems below.
- * @throws ApiProblem sin_token, token_invalido, token_revocado
+ * Makes the function that finds the caller of a calendar request. The calendar is public, so the sandbox token opens
+ * it. While PostgreSQL does not answer, every token of the right form opens the calendar, because `identify` checks the
+ * form without PostgreSQL. The made function throws the problems below.
+ * @throws ApiProblem sin_token, token_invalido or token_revocado for a missing or refused token
  */
 export function makeIdentifyReader(identify: Identify, waitMs = readerWaitMs): IdentifyReader {
   return async (authorization) => {

@@ -10,12 +10,12 @@ export interface ContractDays {
 export interface Contract extends ContractDays {
   id: number;
   account: number;
-  /** Set when the contract was ended at once, before its last day. */
+  /** The time when an operator ended the contract at once, before its last day. Null for every other contract. */
   ended_at: Date | null;
   created_at: Date;
 }
 
-/** SQL expression for the JSON list of account `a`'s contracts of today and of the future, the newest first. */
+/** SQL expression for a JSON list of the contracts of account `a` that are in force or begin later, newest first. */
 export const openContracts = `coalesce((
   SELECT json_agg(json_build_object('reference', c.reference, 'from', c.from_day, 'until', c.until_day) ORDER BY c.id DESC)
   FROM data_contract c
@@ -27,7 +27,7 @@ export function contractInForce(contracts: readonly ContractDays[], today: strin
   return contracts.find(({ from, until }) => from <= today && (until === null || today <= until)) ?? null;
 }
 
-/** Adds a new contract at each call. Returns the contract's id, or null when the account does not exist. */
+/** Each call adds another contract. Returns the contract's id, or null when the account does not exist. */
 export async function addContract(
   database: Pool | PoolClient,
   accountId: number,
@@ -43,7 +43,7 @@ export async function addContract(
 
 const columns = `id, account_id AS account, reference, from_day AS "from", until_day AS "until", ended_at, created_at`;
 
-/** Returns past and present contracts, the newest first. @param accountId null for the contracts of all accounts */
+/** Returns contracts, ended ones too, the newest first. @param accountId null for the contracts of all accounts */
 export async function listContracts(pool: Pool, accountId: number | null, limit: number): Promise<Contract[]> {
   const { rows } = await pool.query<Contract>(
     `SELECT ${columns} FROM data_contract WHERE $1::bigint IS NULL OR account_id = $1 ORDER BY id DESC LIMIT $2`,

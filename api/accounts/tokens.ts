@@ -18,8 +18,8 @@ export function secretMatches(secret: string, storedSha256: Buffer): boolean {
 }
 
 /**
- * Each call makes another token. Its text exists only in the return value. If the process dies before it shows the
- * text, a row stays that nobody can use.
+ * Each call makes another token. The token's text exists only in the return value. If the process dies before it shows
+ * the text, the token's row stays in the table, but nobody can use it.
  * @returns null when the account does not exist
  */
 export async function createToken(pool: Pool, accountId: number): Promise<{ id: string; token: string } | null> {

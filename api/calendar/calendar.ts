@@ -50,7 +50,7 @@ function makeMetas({ decrees, updatedAt }: CalendarData) {
   const complete = completeDays(decrees);
   const no_laborables = { ...complete, actualizado_en: updatedAt.decrees };
   return {
-    /** @param touched first and last day that a public-sector answer depends on; null for the general calendar */
+    /** @param touched first and last day whose decrees can change the answer; null when no decree can change it */
     ofDays: (cubre: YearRange, touched: { first: string; last: string } | null): CalendarMeta => ({
       ...days,
       cubre,
@@ -58,7 +58,7 @@ function makeMetas({ decrees, updatedAt }: CalendarData) {
       provisional: touched !== null && (touched.first < complete.desde || touched.last > complete.hasta),
       actualizado_en: updatedAt.decrees,
     }),
-    // No decree moves a due date, so missing decrees never make the schedule provisional.
+    // Due dates do not depend on decrees, so the schedule is final even while decrees are missing.
     ofSchedule: (cubre: YearRange): ScheduleMeta => ({
       ...schedule,
       cubre,
@@ -72,15 +72,16 @@ function makeMetas({ decrees, updatedAt }: CalendarData) {
 export interface DueDatesQuestion {
   digit: Digit;
   goodTaxpayer: boolean;
-  /** Earlier due dates are left out. */
+  /** First day of the answer. Earlier due dates are left out. */
   from: string;
   /**
-   * Today's date in Lima. Answers cover the years up to next year, and the years directly after it that have tables.
+   * Today's date in Lima. Answers cover the years up to next year, and later years as long as each year in turn has a
+   * published table.
    */
   today: string;
 }
 
-/** The methods return `data`, `resumen` and `meta` as the API sends them. Days must pass `isDay` of days.ts. */
+/** The methods return `data`, `resumen` and `meta` as the API sends them. Callers check days with `isDay` first. */
 export interface Calendar {
   holidaysOf(year: number): Answered<{ data: HolidayAnswer[]; meta: CalendarMeta }>;
   dayOf(date: string, sector: Sector): Answered<{ data: BusinessDayAnswer; meta: CalendarMeta }>;
@@ -91,7 +92,7 @@ export interface Calendar {
     question: DueDatesQuestion,
     limit: number,
   ): Answered<{ resumen: UpcomingSummary; data: UpcomingDueDate[]; meta: ScheduleMeta }>;
-  /** Returns all due dates from a day to the end of the last covered year, ascending, for a feed. */
+  /** Returns all due dates from `question.from` to those of the last covered year's periods, ascending, for a feed. */
   dueDatesFrom(question: DueDatesQuestion): Answered<{ dueDates: DueDate[]; meta: ScheduleMeta }>;
 }
 

@@ -60,7 +60,7 @@ export function isWeekend(day: DayNumber): boolean {
   return weekdayIndex(day) % 6 === 0;
 }
 
-// Day 0 was a Thursday, which is index 4. The second remainder makes the index of a negative day positive.
+// Day 0 (1970-01-01) was a Thursday, which is index 4. The second remainder makes the index of earlier days positive.
 function weekdayIndex(day: DayNumber): number {
   return (((day + 4) % 7) + 7) % 7;
 }

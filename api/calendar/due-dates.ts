@@ -3,13 +3,13 @@ import { type DayNumber, dayNumberOf, toDate } from './days.ts';
 import { type HolidayOn, isTaxBusinessDay } from './holidays.ts';
 import { type DueDateGroup, type DueDatesByGroup, dueDateGroups, type PublishedTable } from './types.ts';
 
-/** The rule, R.S. 000281-2022/SUNAT, applies from the period of January 2023 on. */
+/** The rule for due dates, R.S. 000281-2022/SUNAT, applies from the period of January 2023 on. */
 export const firstYearOfRule = 2023;
 export const ruleSource = 'R.S. 000281-2022/SUNAT, Anexo I';
 
 /**
- * The first group is due on this business day of the month after the period. Each next group is due one business day
- * later (Anexo I).
+ * The first group of `dueDateGroups` is due on the 11th business day of the month after the period. Each next group is
+ * due one business day later (Anexo I).
  */
 const firstOrdinal = 11;
 

@@ -2,7 +2,7 @@ import ical, { type ICalCalendar, type ICalEventData, ICalEventTransparency } fr
 import type { Digit, HolidayAnswer } from '../../schemas/http/calendar.ts';
 import type { DueDate } from './types.ts';
 
-// iCalendar feeds (RFC 5545). Every event lasts a whole day and does not mark its reader as busy.
+// iCalendar feeds (RFC 5545). Every event lasts a whole day and does not mark the subscriber as busy.
 
 /** How often a calendar program should read the feed again. */
 const refreshSeconds = 12 * 3_600;
@@ -54,7 +54,7 @@ export function dueDatesFeed({ digit, goodTaxpayer, dueDates, updatedAt, prorrog
   return textOf(feed);
 }
 
-/** The two texts must not contain a comma or semicolon: the library escapes texts of events, but not of the feed. */
+/** `name` and `description` must not contain a comma or semicolon, because the library escapes only events' texts. */
 function emptyFeed(name: string, description: string): ICalCalendar {
   return ical({
     name,
@@ -64,12 +64,12 @@ function emptyFeed(name: string, description: string): ICalCalendar {
   });
 }
 
-/** Adds the line break that the library omits at the end. RFC 5545 (section 3.4) requires one after every line. */
+/** Adds the last line break, which the library omits. RFC 5545 (section 3.4) requires a line break after every line. */
 function textOf(feed: ICalCalendar): string {
   return `${feed.toString()}\r\n`;
 }
 
-// The start is a text, because a Date is an instant, and in another time zone the same instant can be another day.
+// The start is a text, because a Date is an instant, which can fall on another day in another time zone.
 function wholeDay(day: string, updatedAt: string): ICalEventData {
   return { start: day, allDay: true, stamp: new Date(updatedAt), transparency: ICalEventTransparency.TRANSPARENT };
 }

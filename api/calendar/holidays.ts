@@ -4,8 +4,8 @@ import { type DayNumber, dayNumberOf, isWeekend, perYear, toDate, toDayNumber, w
 import type { Decree, Holiday } from './types.ts';
 
 /**
- * The first and last year that the calendar answers. Until Ley 26331 (June 1994) holidays moved to Mondays, and 1995 is
- * the first whole year after that law. The last year only limits how far a request can count.
+ * The first and last year about which the calendar answers. Before Ley 26331 (June 1994) holidays moved to Mondays, and
+ * 1995 is the first whole year after that law. The last year only limits how many days a request can count.
  */
 export const holidayYears = { desde: 1995, hasta: 2199 } as const;
 
@@ -45,8 +45,9 @@ function dayIn(year: number, { on }: Holiday): DayNumber {
 export type ReasonOf = (day: DayNumber, sector: Sector) => string | null;
 
 /**
- * There are two calendars (TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII). In both, weekends
- * and holidays are not business days. In the public sector's, decreed non-working days are not business days either.
+ * Makes the function for both calendars of business days, the general calendar and the public sector's (TUO Ley 27444
+ * art. 145; Código Tributario, Título Preliminar, Norma XII). Both leave out weekends and holidays. The public sector's
+ * calendar also leaves out the non-working days that decrees name.
  */
 export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNumber, NonWorkingDay>): ReasonOf {
   return (day, sector) => {
@@ -93,9 +94,8 @@ export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumbe
 }
 
 /**
- * Returns the first and last day of the longest run of years whose decrees are all loaded. Of two equally long runs it
- * takes the later one. So one complete year far from the others does not replace a longer run. When no year is
- * complete, `hasta` is before `desde`.
+ * Returns the first and last day of the longest run of consecutive years whose decrees are all loaded. When two runs
+ * are equally long, the later run is returned. When no year is complete, `hasta` is before `desde`.
  */
 export function completeDays(decrees: readonly Decree[]): { desde: string; hasta: string } {
   const complete = new Set(decrees.map((decree) => decree.completesYear).filter((year) => year !== null));

@@ -97,7 +97,8 @@ function rowProblems(period: string, row: DueDatesByGroup | undefined, holidayOn
 }
 
 /**
- * Whether the table is Anexo II (due dates of electronic registers). Its dates are one business day before Anexo I's.
+ * Whether the table is Anexo II (due dates of taxpayers' electronic registers). Each date of Anexo II is one business
+ * day before the same date of Anexo I.
  */
 function isRegistersSchedule({ year, periods }: PublishedTable, holidayOn: HolidayOn): boolean {
   if (year < firstYearOfRule) return false;

@@ -4,14 +4,14 @@ import { firstYearOfRule, periodsOf, ruleDueDates, ruleSource } from './due-date
 import type { HolidayOn } from './holidays.ts';
 import type { DueDate, DueDateGroup, DueDatesByGroup, PublishedTable } from './types.ts';
 
-/** First year that is served. An earlier year is served when it and all years up to this one have published tables. */
+/** First year that is always covered. Earlier years are covered as far back as each year has a published table. */
 const firstYear = 2025;
 
-/** Periods and their due dates. A year's dates come from its published table, or else from `ruleDueDates`. */
+/** Periods and their due dates. A year without a published table gets its dates from `ruleDueDates`. */
 export interface Schedule {
   covered(today: string): YearRange;
   yearOf(year: number): readonly ScheduledPeriod[];
-  /** Returns one group's due dates from a day to the end of the last covered year, ascending. */
+  /** Returns one group's due dates from the day `from` to those of the last covered year's periods, ascending. */
   from(from: string, group: DueDateGroup, today: string): DueDate[];
 }
 
@@ -40,8 +40,8 @@ export function makeSchedule(tables: readonly PublishedTable[], holidayOn: Holid
     yearOf: scheduleOf,
     from(from, group, today) {
       const { desde, hasta } = covered(today);
-      // The December before the first covered year is due in the January of that year. Without this period the list
-      // would claim that nothing is due in that January. The rule for due dates does not apply before 2023.
+      // A period of December is due in the next January. So the list also has the December before the first covered
+      // year, if the rule for due dates applied then (from 2023 on).
       const periods = desde > firstYearOfRule ? [scheduleOf(desde - 1).at(-1)!] : [];
       for (let year = desde; year <= hasta; year += 1) periods.push(...scheduleOf(year));
       return periods.filter(({ dates }) => dates[group] >= from).map((period) => dueDateOf(period, group));

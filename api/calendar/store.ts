@@ -11,13 +11,13 @@ export type NewAddition = { kind: 'decree'; value: Decree } | { kind: 'table'; v
 export type Addition = NewAddition & { id: number; addedBy: string; reason: string | null; addedAt: Date };
 
 /**
- * Largest number of rows that are read. A century has fewer decrees and tables, so more rows are a fault and must not
- * fill the memory.
+ * Largest number of additions that are read. A century has fewer decrees and tables, so more additions are a fault and
+ * must not fill the memory.
  */
 const maxAdditions = 10_000;
 
 /**
- * Stores an addition. If it equals the newest addition of the same decree or year, nothing is written and `isNew` is
+ * Stores an addition. If the newest addition of the same decree or year equals it, nothing is written and `isNew` is
  * false, so the call can be repeated. A later file of a decree replaces the earlier file. A later table of a year is
  * used instead of the earlier table, and both are kept.
  */
@@ -74,21 +74,21 @@ export interface CurrentCalendar {
 
 export interface CalendarSource {
   current(): CurrentCalendar;
-  /** Starts the repeated reads. Resolves when the first read has succeeded or failed, or after `startWaitMs`. */
+  /** Starts to read additions every `pollMs`. Resolves when the first read ends or fails, or after `startWaitMs`. */
   start(): Promise<void>;
   stop(): void;
 }
 
 export interface CalendarSourceLimits {
   pollMs: number;
-  /** Longest wait for PostgreSQL at the start. After it the data of the release are served without additions. */
+  /** Longest wait for PostgreSQL at the start. Then the data of the release serve alone until a read succeeds. */
   startWaitMs: number;
 }
 
 /**
- * Makes the source of the current calendar: the data of this release and operators' additions. It reads the additions
- * every `pollMs`. While PostgreSQL does not answer, it serves the last known calendar without a time limit, because an
- * old calendar is better than none. Answers show in `actualizado_en` how old the data are.
+ * Makes the source of the current calendar: the data of this release and operators' additions. The source reads the
+ * additions every `pollMs`. While PostgreSQL does not answer, it serves the last known calendar without a time limit,
+ * because an old calendar is better than none. Answers show in `actualizado_en` how old the data are.
  */
 export function makeCalendarSource(
   shipped: CalendarData,

@@ -32,7 +32,7 @@ export type DueDatesByGroup = Readonly<Record<DueDateGroup, string>>;
 
 /** The due dates that the tax authority published for the twelve periods of one year. */
 export interface PublishedTable {
-  /** The year of the periods. December is due in the next year. */
+  /** The year of the periods. The period of December is due in the next year. */
   year: number;
   source: string;
   /** Due dates by period (YYYY-MM). */
@@ -56,8 +56,8 @@ export interface DueDate {
   state: DueDateState;
   source: string;
   /**
-   * How often a newly loaded table has moved the date. The first table is compared with `ruleDueDates`. Never
-   * decreases.
+   * How often a newly loaded table has moved the date. The first table is compared with `ruleDueDates`. The number
+   * never decreases.
    */
   revision: number;
 }

@@ -13,7 +13,7 @@ export interface ClientOptions {
   fetch?: typeof globalThis.fetch;
 }
 
-/** The API answered with a problem. `message` is its Spanish detail. Programs should branch on `code`. */
+/** Thrown when the API answers with a problem. `message` is its Spanish detail. Programs should branch on `code`. */
 export class PadronError extends Error {
   override name = 'PadronError';
   readonly code: ProblemCode;
@@ -96,7 +96,7 @@ async function errorOf(response: Response): Promise<Error> {
 /** Turns an intersection of types into one object type, so that editors show its fields. */
 type Simplified<Type> = { [Key in keyof Type]: Type[Key] } & {};
 
-/** The type of a query value for callers. Queries contain text, but the client turns numbers and booleans into text. */
+/** The type that a caller may pass for a query value. The client writes numbers and booleans as text in the query. */
 type Written<Value> =
   string extends NonNullable<Value> ? Value | number : 'true' extends NonNullable<Value> ? Value | boolean : Value;
 type WrittenAll<Query> = { [Key in keyof Query]: Written<Query[Key]> };

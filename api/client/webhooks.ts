@@ -11,7 +11,7 @@ export interface Notice {
 }
 
 export interface VerifyOptions {
-  /** Largest difference between the timestamp and now, in either direction; 300 if omitted. */
+  /** Largest allowed difference between the timestamp and now, in either direction; 300 if omitted. */
   toleranceSeconds?: number;
   now?: Date;
 }
@@ -92,7 +92,7 @@ function parse(body: string | Uint8Array): NoticePayload {
   }
 }
 
-/** What changed, by kind of event. The values are the same as in the answer of a look-up. Null means no value. */
+/** What changed, by kind of event. The values are the same as in the answer of a look-up. Null stands for no value. */
 interface Changes {
   'ruc.estado_cambiado': { campo: 'estado'; antes: string | null; despues: string | null };
   'ruc.condicion_cambiada': { campo: 'condicion'; antes: string | null; despues: string | null };

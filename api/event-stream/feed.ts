@@ -14,19 +14,19 @@ export interface FeedSource {
 export interface FeedLimits {
   /** Largest number of events in one query, and so the most that wait in memory for a slow client. */
   pageRows: number;
-  /** After this time without an event the stream sends a comment, which shows that it is open. */
+  /** After this time without an event an SSE comment is sent, so that the client sees that the stream is open. */
   commentMs: number;
   /** How long a client should wait before it reconnects. */
   retryMs: number;
 }
 
 /**
- * Yields an account's events after a position as Server-Sent Events, until the signal aborts. It queries the database
- * only when the reader has taken the previous text.
+ * Yields an account's events after the position `start` as Server-Sent Events, until the signal aborts. The feed asks
+ * the database only when the reader has taken the previous text.
  *
  * Each round reads the account's last position before it reads events. When it has read all events up to that position,
- * the next round starts after the position, even if no event passed the filter. The feed ends when events have been
- * removed before it showed them. Then the client reconnects with its Last-Event-ID and gets an error.
+ * the next round starts after the position, even if no event passed the filter. The feed ends when events were removed
+ * from the database before the feed yielded them. Then the client reconnects with its Last-Event-ID and gets an error.
  */
 export async function* feed(
   source: FeedSource,
@@ -37,7 +37,7 @@ export async function* feed(
   let after = start;
   let yieldedAt = performance.now();
   while (!signal.aborted) {
-    // Reset before the reads: a notification that arrives during them may be about an event that they did not see.
+    // Reset before the reads: a notification that arrives during the reads may be about an event that they did not see.
     notifier.reset();
     const last = await source.lastPosition();
     const events = last > after ? await source.read(after, limits.pageRows) : [];

@@ -2,7 +2,7 @@ import { inTransaction, lockAccount, type Pool } from '../../pipelines/runtime/p
 
 /*
  * A seat is a row for one open event stream of an account. Counting the rows limits the account's streams over all API
- * processes. Each process renews the leases of its seats. If it dies, its seats become free when the leases end.
+ * processes. Each process renews the leases of its seats. If a process dies, its seats become free when the leases end.
  */
 
 /** Takes a seat and returns null. When all seats are taken, it returns the time when the oldest stream was opened. */
@@ -31,11 +31,12 @@ export async function leaveSeat(pool: Pool, id: string): Promise<void> {
   await pool.query('DELETE FROM event_stream WHERE id = $1', [id]);
 }
 
-/** The state of a seat when its lease was renewed. */
+/** The state of a seat at the moment when its lease was renewed. */
 export interface SeatStanding {
   id: string;
   /** False when the stream's token was revoked, or when the account's plan no longer includes streams. */
   isAllowed: boolean;
+  /** The position of the account's last event. */
   lastPosition: number;
 }
 

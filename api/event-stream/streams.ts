@@ -15,14 +15,14 @@ export interface StreamLimits extends FeedLimits {
   maxPerAccount: number;
   maxOpenMs: number;
   /**
-   * Pause between two checks of the open streams, and the longest time of a check. Together they must be less than 5 s,
-   * because a revoked token must stop working within 5 s.
+   * `checkMs` is the pause between two checks of the open streams, and `checkTimeoutMs` the longest time of a check.
+   * Together they must be less than 5 s, because a revoked token must stop working within 5 s.
    */
   checkMs: number;
   checkTimeoutMs: number;
   /** How long the seats of a process that died stay taken. */
   leaseMs: number;
-  /** How long after its end a stream may stay open for a client that reads slowly. */
+  /** How long a stream's connection may stay open after the stream has ended, for a client that reads slowly. */
   endMs: number;
 }
 
@@ -38,7 +38,7 @@ export const defaultStreamLimits: StreamLimits = {
   endMs: 500,
 };
 
-/** An open stream. Its signal aborts when the stream must end. Its notifier wakes the feed when there may be events. */
+/** An open stream. The signal aborts when the stream must end. The notifier wakes the feed when there may be events. */
 export interface OpenStream {
   signal: AbortSignal;
   notifier: Notifier;
@@ -48,7 +48,7 @@ interface Entry extends OpenStream {
   id: string;
   tokenId: string;
   openedAt: number;
-  /** The account's last position at the last check. */
+  /** The position of the account's last event at the latest check. */
   seenPosition: number;
   end(): void;
 }
@@ -86,7 +86,7 @@ export class EventStreams {
     await this.#stopChecking();
   }
 
-  /** Takes a seat for the caller and gives it back when the response closes. @throws ApiProblem demasiados_flujos */
+  /** Takes a seat for the caller, and frees it when the response closes. @throws ApiProblem demasiados_flujos */
   async open({ accountId, tokenId }: Caller, response: ServerResponse): Promise<OpenStream> {
     const id = randomUUID();
     const oldest = await takeSeat(this.#pool, { id, accountId }, this.limits);
@@ -135,8 +135,8 @@ export class EventStreams {
   }
 
   /**
-   * Ends streams that may not go on, and wakes those whose account has new events. Ends all streams when the check
-   * fails, because a revoked token must not read on while PostgreSQL is down.
+   * Ends streams that are no longer allowed or too old, and wakes the other streams whose account has new events. Ends
+   * all streams when the check fails, because a revoked token must not read on while PostgreSQL is down.
    */
   async #check(): Promise<void> {
     const entries = [...this.#open.values()];

@@ -8,7 +8,7 @@ import { type ApiProblem, fieldProblem } from '../problems.ts';
 export interface Run {
   accountId: number;
   keySha256: Buffer;
-  /** Random id of the request. When another request has taken the key over, this one can no longer write. */
+  /** Random id of the request. When another request has taken the key over, this request can store no answer. */
   holder: string;
 }
 
@@ -25,7 +25,7 @@ export type Begun =
   | { state: 'other_body' }
   | ({ state: 'answered' } & KeptAnswer);
 
-/** The request's lease ended and another request took the key over, so the first request must not be charged. */
+/** Thrown when a request's lease ended and another request took the key over. The first request is then not charged. */
 export class RunLost extends Error {
   override name = 'RunLost';
   readonly code = 'run_lost';
@@ -124,7 +124,7 @@ async function read(pool: Pool, { accountId, keySha256 }: Run): Promise<Row | nu
   return rows[0] ?? null;
 }
 
-/** Returns the text that a sealed answer is bound to. An answer that is copied to another row cannot be opened. */
+/** Returns the text to which sealing binds an answer. An answer that is copied to another row cannot be opened. */
 function ownerOf({ accountId, keySha256 }: Run): string {
   return `idempotent_answer:${accountId}:${keySha256.toString('hex')}`;
 }

@@ -5,16 +5,19 @@ import { type ApiProblem, isUnavailable, storeUnavailable, within } from '../pro
 import { chargeAccount, chargeMonths, type Use, unitsLeft, withoutDiskWait } from './ledger.ts';
 import type { Clock } from './minute-limits.ts';
 
-/** Longest time of a group's transaction. It waits for no lock, so if it takes longer, PostgreSQL is down or hangs. */
+/**
+ * Longest time of the transaction that charges a group of requests. The transaction waits for no lock, so if it takes
+ * longer, PostgreSQL is down or hangs.
+ */
 const groupTimeoutMs = 3_000;
-/** Longest time of a charge outside a group. It may wait for a connection and for locks on the account's rows. */
+/** Longest time to charge one account alone. Such a charge may wait for a connection and for the account's rows. */
 const aloneTimeoutMs = 10_000;
-/** For this long after a failure PostgreSQL is not asked, so that few requests wait for a database that hangs. */
+/** After a failure groups do not ask PostgreSQL for this long, so that few requests wait for a database that hangs. */
 export const restMs = 1_000;
-/** Largest number of charges that wait while their account is charged alone. */
+/** Largest number of one account's charges that wait while the account is charged alone. */
 export const maxQueued = 1_000;
 
-/** The charge of one request, which waits for it. Only the first call of `resolve` or `reject` counts. */
+/** The charge of one request. The request waits for `resolve` or `reject`, and only the first call of them counts. */
 interface Charge {
   accountId: number;
   units: number;
@@ -34,20 +37,21 @@ export interface ChargeGroupsDependencies {
 }
 
 /**
- * Charges in one transaction all requests that are ready at the same moment, or that arrive while an earlier group
- * runs. If the process dies before the statement, nobody is charged and nobody was answered. If it dies between
- * statement and commit, PostgreSQL rolls back, and the requests that were already answered are free. After the commit
- * all of them are charged and answered. So a crash costs the customers nothing, and the service at most one group.
+ * Charges requests in groups, each in one transaction. A group has all requests that are ready at the same moment, or
+ * that arrive while an earlier group runs. If the process dies before the group's statement, nobody is charged and
+ * nobody was answered. If it dies between statement and commit, PostgreSQL rolls back, and the requests that were
+ * already answered are free. After the commit all requests of the group are charged and answered. So a crash costs the
+ * customers nothing, and the service at most one group.
  */
 export class ChargeGroups {
   readonly #dependencies: ChargeGroupsDependencies;
   #waiting: Charge[] = [];
   #isCharging = false;
-  /** Accounts that are charged alone, each with the charges that arrive meanwhile. So each uses only one connection. */
+  /** Accounts that are charged alone now, on one connection each, and the charges that arrive for them meanwhile. */
   readonly #alone = new Map<number, Charge[]>();
   /**
-   * Connections that are free for charging accounts alone. At the start this is half of the pool, so that accounts with
-   * slow rows leave some connections to all others.
+   * Number of connections on which accounts can still be charged alone. At the start it is half of the pool, so that
+   * accounts whose rows are locked leave the other half to everybody else.
    */
   #freeSlots: number;
   readonly #waitingForSlot: (() => void)[] = [];
@@ -58,7 +62,7 @@ export class ChargeGroups {
     this.#freeSlots = Math.max(1, Math.floor(dependencies.pool.options.max / 2));
   }
 
-  /** Milliseconds since PostgreSQL's first failure, or null when it has answered since. */
+  /** Milliseconds since PostgreSQL began to fail, or null when the last group got an answer from it. */
   get awayMs(): number | null {
     return this.#failure === null ? null : this.#dependencies.clock.monotonicMs() - this.#failure.sinceMs;
   }
@@ -85,7 +89,7 @@ export class ChargeGroups {
 
   async #chargeWaiting(): Promise<void> {
     this.#isCharging = true;
-    // Look-ups of one batch end in the same turn of the event loop, so their charges make one group.
+    // Look-ups that shared a ClickHouse query end in the same turn of the event loop, so their charges make one group.
     await nextTurn();
     for (let group = this.#takeGroup(); group.size > 0; group = this.#takeGroup()) await this.#chargeGroup(group);
     this.#isCharging = false;
@@ -97,7 +101,7 @@ export class ChargeGroups {
     this.#waiting = [];
     for (const charge of waiting) {
       const charges = group.get(charge.accountId);
-      // The account may have begun to be charged alone after this charge was added.
+      // If the account is charged alone by now, the charge goes into the account's queue.
       if (this.#alone.has(charge.accountId)) this.#add(charge);
       else if (charges === undefined) group.set(charge.accountId, [charge]);
       else charges.push(charge);
@@ -142,7 +146,7 @@ export class ChargeGroups {
         this.#inSlot(() => this.#chargeFitting(accountId, month, charges, requireWaiting)),
       );
     } catch (error) {
-      // The queue would wait for the same row, so it is refused too: nobody waits longer than the timeout.
+      // The queue's charges would wait for the same row, so they are refused too: nobody waits longer than the timeout.
       for (const { reject } of [...charges, ...queue.splice(0)]) reject(error);
     }
     this.#alone.delete(accountId);
@@ -150,7 +154,7 @@ export class ChargeGroups {
     if (!this.#isCharging && queue.length > 0) void this.#chargeWaiting();
   }
 
-  /** Runs the work when less than half of the connections charge accounts alone. */
+  /** Waits until less than half of the connections charge accounts alone, and then runs the work. */
   async #inSlot(work: () => Promise<void>): Promise<void> {
     if (this.#freeSlots > 0) this.#freeSlots -= 1;
     else await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
@@ -163,7 +167,7 @@ export class ChargeGroups {
     }
   }
 
-  /** Refuses charges until the others fit together. Each round charges all of them or refuses at least one. */
+  /** Refuses charges until the units suffice for all others. Each round charges all others or refuses at least one. */
   async #chargeFitting(
     accountId: number,
     month: string,
@@ -210,7 +214,7 @@ function unitsOf(charges: readonly Charge[]): number {
   return charges.reduce((units, charge) => units + charge.units, 0);
 }
 
-/** Returns the charges that fit together into what is left, and refuses the others. */
+/** Returns the charges for which the account's units suffice together, and refuses the others. */
 function refuseUnfit(charges: readonly Charge[], use: Use, refusalOf: (use: Use) => ApiProblem): Charge[] {
   let left = unitsLeft(use);
   return charges.filter(({ units, reject }) => {

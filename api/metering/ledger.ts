@@ -32,8 +32,8 @@ export function unitsLeft({ limit, used, prepaid }: Use): number {
 
 /**
  * Settings of a transaction that only charges. The commit does not wait for the disk: a PostgreSQL that crashes forgets
- * at most its last second of charges, in the customers' favour. If a client vanishes in the middle of the
- * transaction, as a lost machine does, it keeps the rows locked for at most 5 s.
+ * at most its last second of charges, in the customers' favour. If the API's machine is lost in the middle of the
+ * transaction, the rows stay locked for at most 5 s.
  */
 export const withoutDiskWait = `SET LOCAL synchronous_commit = off; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
 /** The same settings as part of a statement. A separate statement would cost every group one more round trip. */
@@ -77,8 +77,8 @@ const lockTimeout = `SET LOCAL lock_timeout = '3s'`;
 const lockNotAvailable = '55P03';
 
 /**
- * Charges one account all the units or none: from the month first, and the rest from the prepaid units. It waits for
- * other transactions on the account's rows. The caller must commit; without a commit nothing is charged.
+ * Charges one account all the units or none. The month's units go first, and then the prepaid units. The charge waits
+ * for other transactions on the account's rows. The caller must commit; without a commit nothing is charged.
  * @returns the use after the charge; `isCharged` is false when the units did not suffice and nothing was charged
  * @throws ApiProblem servicio_no_disponible when the rows stay locked for too long
  */
@@ -111,8 +111,8 @@ export async function chargeAccount(
   }
 }
 
-// A statement sees other tables as they were when it began, but the rows that it locks as they are now. So the balance
-// and the month are both locked before they are compared. Every charge locks them in this order.
+// A statement sees rows as they were when it began, but the rows that it locks as they are now. So the balance's row
+// and the month's row are both locked before they are compared. Every charge locks them in this order.
 const chargeAccountText = `
   WITH held AS (
     SELECT p.lookups_per_month AS "limit", m.used, q.prepaid,

@@ -20,12 +20,12 @@ export interface Standing {
   remaining: number;
 }
 
-/** For this long an account's use is not read again. In this time new prepaid units do not end a refusal. */
+/** Once known, an account's use is not read again for this long. Until then, new prepaid units do not end a refusal. */
 export const freshMs = 1_000;
-/** For this long look-ups are answered without charge while PostgreSQL does not answer. */
+/** Look-ups are answered without charge for at most this long after PostgreSQL began to fail. */
 export const servedUnchargedMs = 60_000;
 const readTimeoutMs = 3_000;
-/** An answer waits at most this long for the data of its month headers, because it can do without them. */
+/** Longest wait for the units that an answer's month headers show. After it, an answer may lack these headers. */
 const standingTimeoutMs = 500;
 const maxAccounts = 50_000;
 
@@ -33,7 +33,7 @@ interface Known {
   month: string;
   use: Use;
   readAtMs: number;
-  /** Units that were answered without charge since `readAtMs`. */
+  /** Units of look-ups that were answered without charge since `readAtMs`. */
   uncharged: number;
 }
 
@@ -67,9 +67,10 @@ export class Meter {
   }
 
   /**
-   * Call it before a look-up, so that an account without units causes none. Nothing is reserved: other requests may use
-   * the units meanwhile, and only `charge` decides.
-   * @throws ApiProblem cuota_agotada, servicio_no_disponible
+   * Call this before a look-up, so that an account without units causes no look-up. Nothing is reserved: other requests
+   * may use the units meanwhile, and only `charge` decides.
+   * @throws ApiProblem cuota_agotada when the units do not suffice; servicio_no_disponible when PostgreSQL had to be
+   *   asked for the units and did not answer
    */
   async requireUnits({ accountId }: Payer, units: number): Promise<void> {
     let known = this.#knownOf(accountId);
@@ -83,7 +84,8 @@ export class Meter {
   /**
    * Charges all the units or none. Call this last and send the answer at once, because the charge is committed in the
    * next turn of the event loop. If the process dies before that, the look-up is free.
-   * @throws ApiProblem cuota_agotada, servicio_no_disponible
+   * @throws ApiProblem cuota_agotada when the units do not suffice; servicio_no_disponible when the units cannot be
+   *   charged and `#admitUncharged` does not let the look-up pass
    */
   async charge({ accountId }: Payer, units: number): Promise<void> {
     try {
@@ -97,7 +99,9 @@ export class Meter {
   /**
    * Charges in the caller's transaction, so that the charge and the stored answer are committed together or not at all.
    * The account's rows stay locked until that transaction ends, so commit soon.
-   * @throws ApiProblem cuota_agotada, servicio_no_disponible; pg's errors
+   * @throws ApiProblem cuota_agotada when the units do not suffice; servicio_no_disponible when the account's rows stay
+   *   locked for too long
+   * @throws pg's errors
    */
   async chargeInTransaction(client: PoolClient, { accountId }: Payer, units: number): Promise<void> {
     const month = this.#monthNow().firstDay;
@@ -118,9 +122,9 @@ export class Meter {
   }
 
   /**
-   * Answers without charge while PostgreSQL does not answer, as long as the account's last known units suffice.
-   * Otherwise it throws servicio_no_disponible (503) and never a 429, because the current units are unknown. A charge
-   * that only waited too long for its account's rows gets 503 too.
+   * Lets a look-up pass without charge while PostgreSQL does not answer, as long as the account's last known units
+   * suffice. Otherwise throws servicio_no_disponible (503) and never a 429, because the current units are unknown. A
+   * charge that only waited too long for its account's rows gets 503 too.
    */
   #admitUncharged(accountId: number, units: number, cause: unknown): void {
     const known = this.#knownOf(accountId);
@@ -170,7 +174,7 @@ export class Meter {
     return this.#month;
   }
 
-  /** Retry-After is the time to the next month: repeating does not help before, unless the account gets new units. */
+  /** Retry-After is the time to the next month. Repeating earlier helps only if the account gets new units. */
   #exhausted(use: Use): ApiProblem {
     const left = unitsLeft(use);
     return new ApiProblem(

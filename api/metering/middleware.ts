@@ -6,7 +6,7 @@ import type { Meter, Standing } from './meter.ts';
 import { type MinuteLimits, type MinuteStanding, type MinuteSubject, minuteMs, secondsUntil } from './minute-limits.ts';
 
 /**
- * Counts one request of the subject in the current minute, and sets the headers that show how many are left.
+ * Counts one request of the subject in the current minute, and sets the headers that show how many requests are left.
  * @throws ApiProblem limite_por_minuto; its Retry-After is the time to the next minute
  */
 export async function countRequest(context: ApiContext, limits: MinuteLimits, subject: MinuteSubject): Promise<void> {
@@ -47,9 +47,9 @@ function showMonth(context: ApiContext, { month, limit, remaining }: Standing, n
 }
 
 /**
- * Makes the middleware that follows `access` on every metered route. The route checks its input, calls `requireUnits`,
- * looks up the data, and calls `charge` if the result costs units. The middleware then adds the month's units to
- * the headers, also after an error.
+ * Makes the middleware that runs after that of `makeAccess` on every route that charges units. The route checks its
+ * input, calls `requireUnits`, looks up the data, and calls `charge` if the result costs units. Then the middleware
+ * adds the month's units to the headers, also after an error.
  */
 export function metered(meter: Meter): ApiMiddleware {
   return async (context, next) => {

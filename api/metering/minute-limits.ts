@@ -27,7 +27,8 @@ const storeTimeoutMs = 500;
 /** After a failure of PostgreSQL the process counts alone for this long and does not ask PostgreSQL. */
 const storeRestMs = 2_000;
 /**
- * Before a 429 this process asks the other processes for their unused requests. It asks again until this time is over.
+ * Before a 429 this process asks the other processes to give back their unused requests. It asks again until it gets
+ * some, or until this time is over.
  */
 const recallWaitMs = 150;
 /** Longest wait for the first answer of another process. */
@@ -39,7 +40,7 @@ const maxSubjects = 100_000;
 const askedChannel = 'metering_asked';
 const answeredChannel = 'metering_answered';
 export const minuteChannels = [askedChannel, answeredChannel] as const;
-/** First word about the subject in each notification. Processes of the last release may ask about something else. */
+/** The word before the subject's key in each notification. The last release also sends other words at this place. */
 const topic = 'minute';
 
 type Counter = Pick<RateLimiterPostgres, 'penalty' | 'reward'>;
@@ -78,7 +79,7 @@ export class SharedMinuteLimits implements MinuteLimits {
     this.#pool = pool;
     this.#notifications = notifications;
     this.#wallMs = wallMs;
-    // Only the library's counters are used. It cannot judge the limit, because it knows no plans and no partial shares.
+    // The library only counts. It does not judge the limit, because it knows neither plans nor partly granted shares.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
     this.#shared = new RateLimiterPostgres({
       ...options,
@@ -91,7 +92,7 @@ export class SharedMinuteLimits implements MinuteLimits {
     this.#alone = new RateLimiterMemory(options);
     notifications.listenToAll(askedChannel, (payload) => {
       const [processId, about, key = ''] = payload.split(' ');
-      // If the share cannot be given back, nothing is done: the process that asked waits for it only a short time.
+      // If the share cannot be given back, nothing is done: the process that asked waits only a short time.
       if (about === topic && processId !== this.#processId) this.#giveBack(key).catch(() => {});
     });
   }
@@ -192,7 +193,7 @@ export class SharedMinuteLimits implements MinuteLimits {
     }
   }
 
-  /** Notifications can be lost, so every wait for one has an end. */
+  /** Notifications can be lost, so every wait for a notification has a time limit. */
   async #notify(channel: string, payload: string): Promise<void> {
     await this.#pool.query({ name: 'metering-notify', text: 'SELECT pg_notify($1, $2)', values: [channel, payload] });
   }
@@ -242,14 +243,14 @@ export function secondsUntil(atMs: number, nowMs: number): number {
   return Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
 }
 
-/** The account or address whose requests are counted together. The address is used when a request names no account. */
+/** The account or IP address whose requests are counted together. The address is used when no account is known. */
 export interface MinuteSubject {
   key: string;
   /** Requests per clock minute. */
   limit: number;
 }
 
-/** Requests per minute of one address with the sandbox token, or with a token that could not be looked up. */
+/** Limit per minute and IP address for requests with the sandbox token, or with a token that could not be looked up. */
 const addressRequestsPerMinute = 60;
 
 export function accountSubject({ accountId, requestsPerMinute }: Caller): MinuteSubject {

@@ -80,8 +80,8 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
 
 /**
  * Adapts a schema for the document. A number in a query is checked as text with a pattern, but the document shows a
- * number. It also shows the default, which zod omits for a transformed value. Schemas of answers forbid undeclared
- * fields, so that a test finds such a field. The document allows them, because v1 may gain fields.
+ * number. The document also shows the default, which zod omits for a transformed value. Schemas of answers forbid
+ * undeclared fields, so that tests find them. The document allows undeclared fields, because v1 may gain fields.
  */
 const adaptSchema: ZodOpenApiOverride = ({ zodSchema, jsonSchema, io }) => {
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
@@ -156,7 +156,7 @@ function success(operation: Operation, answer: unknown) {
   };
 }
 
-/** Returns one response per error status, whose description lists the error codes. */
+/** Returns one response per error status. The response's description lists the error codes of that status. */
 function failures(operation: Operation): ZodOpenApiResponsesObject {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of problemsOf(operation)) {
@@ -266,7 +266,7 @@ const accessProblems: Readonly<Record<Access, readonly ProblemCode[]>> = {
 const bodyProblems: readonly ProblemCode[] = ['json_invalido', 'cuerpo_demasiado_grande', 'tipo_no_admitido'];
 /** Problems of operations that charge units. These operations read the registers, which may not be loaded yet. */
 const chargeProblems: readonly ProblemCode[] = ['cuota_agotada', 'padron_no_disponible'];
-/** Path parameters that identify something of an account. It may not exist, so `recurso_no_encontrado` is possible. */
+/** Path parameters with the id of something that an account owns. A wrong id gives `recurso_no_encontrado`. */
 const idParameters = new Set<PathParameter>(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id']);
 
 export function problemsOf(operation: Operation): readonly ProblemCode[] {

@@ -102,8 +102,8 @@ export interface Example {
 export type Examples = Readonly<Record<string, Example>>;
 
 /**
- * File of real answers. The end-to-end tests repeat the requests and compare the answers (`vitest -u` rewrites the
- * file).
+ * File with the documentation's examples, which are real requests and answers. The end-to-end tests repeat the requests
+ * and compare the answers (`vitest -u` rewrites the file).
  */
 export const examplesUrl = new URL('examples.json', import.meta.url);
 

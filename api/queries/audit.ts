@@ -15,9 +15,9 @@ export interface NaturalPersonAnswers {
 export type RecordAnswers = (answers: NaturalPersonAnswers) => Promise<void>;
 
 /**
- * Writes the audit rows before the answer is sent. If the process dies in between, rows exist for an answer that nobody
- * got, but no answer exists without rows. The RUC is stored as HMAC-SHA256 under a key from the environment, so we can
- * find who asked about a given RUC, while the table alone names nobody.
+ * Makes the function that writes the audit rows. It runs before the answer is sent: if the process dies in between,
+ * rows exist for an answer that nobody got, but no answer exists without rows. The RUC is stored as HMAC-SHA256 under a
+ * key from the environment. With the key we can find who asked about a given RUC; the table alone names nobody.
  */
 export function makeAudit(pool: Pool, key: string): RecordAnswers {
   return async ({ accountId, tokenId, contract, rucs, route, requestId }) => {

@@ -25,7 +25,7 @@ interface CurrentRowsDependencies {
 }
 
 /**
- * Reads a RUC's rows from all registers in one look-up, and returns the rows of the registers in `names`.
+ * Makes a function that reads a RUC's rows from all registers in one look-up and returns those of `names`.
  * @throws ApiProblem servicio_no_disponible, or padron_no_disponible until the daily register is first loaded
  */
 export function makeReadCurrentRows(
@@ -55,8 +55,9 @@ export function makeReadCurrentRows(
 }
 
 /**
- * Returns the snapshot, but with a newer edition for each register in which an unfinished edition already wrote.
- * @param written registers of the RUC's rows or changes, each with the edition that wrote it
+ * Returns the snapshot `before`. When a row or change of the RUC is from a newer edition than its register has there,
+ * the newer edition replaces that register's edition.
+ * @param written the register and the number of the edition of each row or change of the RUC
  */
 export async function editionsOf(
   catalogue: Catalogue,

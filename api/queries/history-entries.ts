@@ -9,7 +9,7 @@ import type { ChangeKey } from './register-changes.ts';
 export interface HistoryChange extends ChangeKey {
   before: readonly string[] | null;
   after: readonly string[] | null;
-  /** The RUC's row before it left the register, when this change is its return; otherwise null. */
+  /** If the RUC returns to the register with this change: its row before it left. Otherwise null. */
   lastKnown: readonly string[] | null;
 }
 
@@ -18,9 +18,9 @@ export type ChangedField = Pick<HistoryEntry, 'operacion' | 'campo' | 'antes' | 
 const operations = { c: 'alta', u: 'cambio', d: 'baja' } as const;
 
 /**
- * Makes one entry per field whose shown value differs. A RUC that appears in a register or leaves it makes one entry,
- * as in a watch list's events, because the fields of a first row did not change. When a RUC returns, that entry is
- * followed by one entry for each field that differs from its last row.
+ * Makes one entry per field whose shown value differs. When a RUC appears in a register or leaves it, there is only one
+ * entry, as in a watch list's events, because the fields of a first row did not change. When a RUC returns, that entry
+ * is followed by one entry for each field that differs from its last row.
  */
 export function entriesOf(
   ruc: string,
@@ -36,8 +36,8 @@ export function entriesOf(
 }
 
 /**
- * The field of the entry when a RUC appears in a register or leaves it: `sanciones` in a register of barred suppliers,
- * the record's field that a list decides, or `ruc`.
+ * Makes the entry of a RUC that appears in a register or leaves it. Its field is `sanciones` in a register of barred
+ * suppliers, the register's `presence.field` when it has one (such as `es_agente_retencion`), and otherwise `ruc`.
  */
 function presenceOf(
   ruc: string,
@@ -77,7 +77,7 @@ const fieldsOf: Readonly<Record<RegisterName, (cells: readonly string[]) => Fiel
       ...monthlyFields(cells),
       estado: textOrNull(displayEstado(text('estado') ?? '')),
       condicion: textOrNull(displayCondicion(text('condicion') ?? '')),
-      // This may repeat actividad_economica, which shows ciiu3_principal when the cell of CIIU revision 4 is empty.
+      // This field may equal actividad_economica, which shows ciiu3_principal when ciiu4_principal is empty.
       ciiu3_principal: text('ciiu3_principal'),
       ciiu3_secundaria: text('ciiu3_secundaria'),
       tipo_contabilidad: text('tipo_contabilidad'),

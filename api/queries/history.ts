@@ -23,7 +23,7 @@ export type FoundHistory =
 /**
  * Returns a RUC's changes in all registers, newest first. `after` is the place of the last entry that the caller
  * already has. A RUC that the daily register never had also counts as found when another register has a change of it.
- * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
+ * @throws ApiProblem servicio_no_disponible, or padron_no_disponible until the daily register is first loaded
  */
 export type FindHistory = (
   ruc: string,
@@ -75,7 +75,7 @@ export interface HistoryPlace {
 
 export interface DatedChange extends ChangeKey {
   day: string;
-  /** The change with which the RUC left the register, when this change is its return; otherwise null. */
+  /** If the RUC returns to the register with this change: the change with which it left. Otherwise null. */
   left: ChangeKey | null;
 }
 

@@ -22,14 +22,14 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   const sendNext = () => {
     const batch = gathered.shift();
     if (batch === undefined) return;
-    // send() starts the query through during(). If during() counted the query, two batches could be sent in one turn.
+    // Count the query here and not in during(), so that it counts even before send() has called during().
     running += 1;
     batch.send();
   };
   const sendDue = () => {
     while (gathered.length > 0 && running < limits.inFlight) {
       const waited = performance.now() - gathered[0]!.since;
-      // A second batch gathers only when the first batch is full, so the full batch is sent without waiting longer.
+      // DataLoader starts a second batch only when the first is full, so a full batch is sent without waiting longer.
       if (running > 0 && gathered.length === 1 && waited < limits.waitMs - 0.5) return;
       sendNext();
     }
@@ -56,9 +56,9 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
 
 /**
  * Settings for short queries. A query gets one thread, because all look-ups share the engine. `wait_end_of_query` makes
- * the engine send a whole answer or an error, never the start of an answer. Fine steps through the index suit look-ups
- * of single RUCs. The last three settings turn off features that help only long queries: the newer analyzer, the move
- * of conditions to PREWHERE and the condition cache. Without these features a look-up costs a sixth less.
+ * the engine send a whole answer or an error, never the start of an answer. A granularity of 2 makes fine steps through
+ * the index, which suit look-ups of single RUCs. The last three settings turn off features that help only long queries:
+ * the newer analyzer, the move of conditions to PREWHERE and the condition cache. A look-up then costs a sixth less.
  */
 const settings = {
   max_threads: 1,
@@ -88,7 +88,7 @@ export interface SharedQueryLimits {
 
 /**
  * Makes a function that answers for one RUC. Calls that wait at the same time share one query. In traces the query
- * belongs to the first request that waits for it and is linked with the others.
+ * belongs to the first request that waits for it, and is linked with the other requests.
  */
 export function makeSharedQuery<Answer>(
   name: string,
@@ -173,9 +173,9 @@ function readLength(bytes: Buffer, at: number): { length: number; start: number 
 }
 
 /**
- * Current rows of RUCs, with all registers of a RUC in one read. Look-ups that wait at the same time share a query,
- * because the engine spends 1.5 ms of CPU per query and 0.08 ms per RUC. With one query per look-up, the limit would be
- * near 400 look-ups a second.
+ * Reads the current rows of RUCs, from all registers at once. Look-ups that wait at the same time share a query,
+ * because the engine spends 1.5 ms of CPU per query and 0.08 ms per RUC. With one query per look-up, the engine could
+ * answer only about 400 look-ups a second.
  */
 export interface Taxpayers {
   /**
@@ -219,8 +219,8 @@ export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits
 }
 
 async function readBatch(clickhouse: ClickHouseClient, rucs: readonly string[]): Promise<(readonly StoredRow[])[]> {
-  // The RUCs were checked to be only digits, so they are safe in the query's text, which spares the engine a parameter.
-  // Few superseded rows are not merged away yet, so choosing the newest row here is cheaper than sorting in the engine.
+  // The RUCs were checked to be only digits, so they are safe in the query's text and need no parameter. ClickHouse
+  // returns few superseded rows, so choosing the newest row in readTaxpayerRows costs less than sorting in the engine.
   const bytes = await queryBytes(
     clickhouse,
     `SELECT ruc, register, version, is_deleted, row FROM taxpayer WHERE ruc IN (${rucs.join(',')}) FORMAT RowBinary`,

@@ -21,8 +21,8 @@ import type { EarlierRow, RegisterChanges } from './register-changes.ts';
 /**
  * Finds a taxpayer's record as of a day (YYYY-MM-DD, not in the future). Each register is read in its highest-numbered
  * complete edition that is dated on that day or before. A register without such an edition adds nothing.
- * @throws ApiProblem fecha_sin_datos when the day is before the daily register's first edition, padron_no_disponible
- *   while the daily register was never loaded, servicio_no_disponible
+ * @throws ApiProblem fecha_sin_datos when the day is before the daily register's first edition; padron_no_disponible
+ *   until the daily register is first loaded; servicio_no_disponible when a store does not answer
  */
 export type FindRecordOnDay = (ruc: string, day: string) => Promise<FoundRecord>;
 
@@ -33,8 +33,9 @@ export interface RecordOnDayDependencies extends RecordDependencies {
 }
 
 /**
- * Milliseconds before the history is read again, when it lacks a change that the state already has. History is written
- * before state, but a replica may receive it later, and a rebuild exchanges the two tables one after the other.
+ * Milliseconds before the history (table `register_change`) is read again, when it lacks a change that the current rows
+ * (table `taxpayer`) already have. The history is written first, but a replica may receive it later, and a rebuild
+ * exchanges the two tables one after the other.
  */
 const retryAfterMs = 100;
 
@@ -71,7 +72,7 @@ async function cellsOn(
     .filter((name) => editions[name] !== undefined && rows[name] !== undefined)
     .map((name) => ({ register: name, row: rows[name]!, edition: editions[name]!.edition.number }));
   const areCurrent = wanted.every(({ row, edition }) => row.version <= edition);
-  // Read the history after the state: a state that is read later may contain a change that the history lacked.
+  // Read the history after the current rows. Rows that are read later may have a change that the history lacked.
   let earlier = areCurrent ? [] : await changes.earlierRows(ruc).catch(throwUnavailable);
   for (let attempt = 1; ; attempt += 1) {
     const facts = await past.facts(namedEditions(wanted, earlier));
@@ -94,7 +95,7 @@ function todaysCells(
   return [[register, cellsByName(register, found.cells, written, facts(register, edition).columns)]];
 }
 
-/** All editions that may have written the rows. */
+/** Names the wanted editions, and all editions that wrote the rows or replaced the earlier ones. */
 function namedEditions(wanted: readonly WantedRow[], earlier: readonly EarlierRow[]): EditionName[] {
   const own = wanted.flatMap(({ register, row, edition }) =>
     [edition, row.version].map((number) => ({ register, number })),
@@ -110,17 +111,17 @@ interface WantedRow {
 }
 
 /**
- * `cells` are what `edition` wrote or what it found before its change, in the columns of `edition`. They are null when
- * the register did not have the RUC.
+ * `cells` are the row that `edition` wrote, or the row that it replaced, in the columns of `edition`. They are null
+ * when the register did not have the RUC.
  */
 type RowOnDay = { edition: number; cells: readonly string[] | null } | 'unknown';
 
 /**
  * Returns a RUC's row as it was in `edition`. When no later edition wrote the row, this is the current row; otherwise
- * it is the row that the first later change replaced. When only a re-baseline wrote the row later, the row did not
- * change, so the current row counts, as today's parser reads it. A RUC that the old parser missed therefore exists on
- * earlier days too, because the register always had it. `unknown` means that a later change wrote the row, but
- * `earlier` lacks that change.
+ * it is the row that the first later change replaced. A re-baseline (`parserVersion` in schemas/registers.ts) writes
+ * every row again, as today's parser reads it. This is not a change, so the current row counts when only a re-baseline
+ * wrote it later. A RUC that the old parser missed therefore exists on earlier days too, because the register always
+ * had it. `unknown` means that a later change wrote the row, but `earlier` lacks that change.
  */
 export function rowOnDay(
   { register, row, edition }: WantedRow,

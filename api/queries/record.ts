@@ -15,7 +15,7 @@ import type { StoredRow } from './look-up.ts';
 
 /**
  * Puts a row's cells into today's order of columns. `written` names the columns of the row, and `known` names the
- * columns of the edition on the requested day. A cell is empty when its column is missing in one of them.
+ * columns of the edition on the requested day. A cell is empty when `written` or `known` lacks its column.
  */
 export function cellsByName(
   register: RegisterName,
@@ -74,8 +74,9 @@ export function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
 }
 
 /**
- * Returns the loaded registers that never had the RUC. Before an answer says so, a presence check must pass for these
- * registers. When the daily register lacks the RUC, the other registers do not change the answer and are left out.
+ * Returns the loaded registers that never had the RUC. Before an answer says that they lack it, a PresenceCheck
+ * (current-rows.ts) must pass for them. When the daily register lacks the RUC, the other registers do not change the
+ * answer and are left out.
  */
 export function absentFrom(
   names: readonly RegisterName[],
@@ -131,7 +132,7 @@ export function sourcesOf(names: readonly RegisterName[], editions: ServedRegist
 /** One taxpayer's rows, with cells in the order of the register's columns. */
 export interface TaxpayerRows {
   padron_reducido: readonly string[];
-  /** Null when the register does not have the RUC, which proves nothing, or when the register was never loaded. */
+  /** Null when the register was never loaded or lacks the RUC. It has only some taxpayers, so that proves nothing. */
   padron_mensual: readonly string[] | null;
   /** Whether the list has the RUC; null when the list was never loaded. */
   agentes_retencion: boolean | null;
@@ -174,8 +175,8 @@ export function dailyFields(cells: readonly string[]) {
 
 /**
  * Returns the fiscal address in one line: street, number, interior, flat, block, lot, kilometre, zone. Returns null
- * when all cells are empty. Nothing is added but labels such as `NRO.`. Names of places are left out, because answers
- * have other fields for them. `SN` and `S/N` (no number) stay, because the register writes them.
+ * when all cells are empty. Only labels such as `NRO.` are added. Names of places are left out, because answers have
+ * other fields for them. `SN` and `S/N` (no number) stay, because the register writes them.
  */
 function addressOf(cell: (name: DailyColumn) => string): string | null {
   const text = (name: DailyColumn) => clean(cell(name));
@@ -200,7 +201,7 @@ export function clean(cell: string): string {
   return /[\p{L}\p{N}]/u.test(cell) ? cell.trim().replace(/\s+/g, ' ') : '';
 }
 
-/** The fields of a record from the monthly register. Its ubigeo counts only when the daily register has none. */
+/** A record's fields from the monthly register. This `ubigeo` counts only when the daily register has none. */
 export function monthlyFields(cells: readonly string[]) {
   const text = (name: MonthlyColumn) => textOf(cells[monthlyPosition[name]] ?? '');
   return {
@@ -213,7 +214,7 @@ export function monthlyFields(cells: readonly string[]) {
   };
 }
 
-/** The texts of estado and condicion that are shown with a watched RUC. */
+/** The texts of estado and condicion as answers show them. */
 export function statusOf(cells: readonly string[]): { estado: string; condicion: string } {
   return {
     estado: displayEstado(cells[dailyPosition.estado] ?? ''),
@@ -221,7 +222,7 @@ export function statusOf(cells: readonly string[]): { estado: string; condicion:
   };
 }
 
-/** Returns the cell's text, or null when the register wrote the cell as empty, which may be NO DISPONIBLE. */
+/** Returns the cell's text, or null for an empty cell, in which the register may write `-` or NO DISPONIBLE. */
 export function textOf(cell: string): string | null {
   const text = clean(cell);
   return text === '' || text === 'NO DISPONIBLE' ? null : text;
@@ -242,7 +243,7 @@ function positionsOf<Name extends string>(columns: readonly { name: Name }[]): R
   return Object.fromEntries(columns.map(({ name }, index) => [name, index])) as Record<Name, number>;
 }
 
-/** Counts records with an unknown ubigeo. The code is not a label, because the number of codes has no limit. */
+/** Counts records with an unknown ubigeo. The metric has no label for it, because the number of codes has no limit. */
 export function makeUnknownUbigeoCounter(metrics: Registry): () => void {
   const unknown = new Counter({
     name: 'padron_unknown_ubigeo_total',

@@ -24,7 +24,7 @@ export interface StoredChange extends ChangeKey, EarlierRow {
   corrects: number | null;
 }
 
-/** A RUC's changes in ClickHouse, from every edition, without rows that a re-baseline wrote without a change. */
+/** Reads a RUC's changes in ClickHouse, from every edition. A row that was written again unchanged is not a change. */
 export interface RegisterChanges {
   /** Returns the rows that changes replaced, in the registers of a record. Calls at the same time share one query. */
   earlierRows(ruc: string): Promise<readonly EarlierRow[]>;
@@ -39,14 +39,16 @@ const maxChanges = 250_000;
 
 /**
  * A look-up as of a day needs history only when the row has changed since that day, so few such look-ups come together.
- * They wait until the running query ends and then share one query, because a query costs as much as a dozen RUCs.
+ * They wait until the running query ends and then share the next one, because each query costs as much as reading a
+ * dozen RUCs.
  */
 const pastGate = { waitMs: 20, inFlight: 1 };
 
 const codesOfRecord = recordRegisters.map((name) => registers[name].code).join(',');
-// RUCs were checked to be only digits, and the numbers of registers and editions are our own. So all of them are safe
-// in a query's text. After a repeated insert a change is stored twice until the copies are merged. The copies are
-// equal, so a query may read either.
+
+// RUCs were checked to be only digits, and the numbers of registers and editions are our own, so all of them are safe
+// in the text of the queries below. After a repeated insert a change is stored twice until the copies are merged. The
+// copies are equal, so a query may read either.
 export function makeRegisterChanges(
   clickhouse: ClickHouseClient,
   limits: Pick<LookupLimits, 'maxKeys'>,

@@ -26,7 +26,7 @@ export function makeBatchHandlers(dependencies: ApiDependencies) {
   } satisfies Partial<Handlers>;
 }
 
-/** Runs before the schema, because checking tens of thousands of wrong entries costs more than a look-up. */
+/** Runs before the schema's check, because checking tens of thousands of wrong entries costs more than a look-up. */
 function refuseTooMany(body: unknown): void {
   const { rucs } = (body ?? {}) as { rucs?: unknown };
   if (!Array.isArray(rucs) || rucs.length <= maxBatchRucs) return;

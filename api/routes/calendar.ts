@@ -12,8 +12,8 @@ import type { Handlers } from '../router.ts';
 
 const feedType = 'text/calendar; charset=utf-8';
 /**
- * Feeds kept in memory: the holidays, and two for each last digit. Writing a feed takes some milliseconds, and all
- * subscribers of a group get the same bytes all day.
+ * Number of feeds kept in memory: one of the holidays, and two of due dates for each last digit of a RUC. Writing a
+ * feed takes some milliseconds, and all its subscribers get the same bytes all day.
  */
 const maxFeeds = 1 + 2 * digits.length;
 

@@ -24,7 +24,7 @@ import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import { requireId, requireWebhook } from './webhooks.ts';
 
-/** Largest number of a delivery's last attempts that are shown. A schedule and some resends make fewer. */
+/** Only the last attempts of a delivery are shown, at most this many. All retries and some resends make fewer. */
 const maxShownAttempts = 200;
 
 export function makeDeliveryHandlers({ catalogue, pool, wake }: ApiDependencies) {

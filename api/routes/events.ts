@@ -21,8 +21,8 @@ export function makeEventHandlers({ catalogue, pool, streams }: ApiDependencies)
       // missed.
       const after = query.cursor === undefined ? await oldestCursor(pool, accountId) : placeOf(query.cursor, last);
       const meta = await registerMeta(catalogue);
-      // A client that polls mostly finds nothing new. The comparison spares it a search through 13 months of
-      // partitions.
+      // A client that polls mostly finds nothing new. The comparison with `last` spares it a search through 13 months
+      // of partitions.
       const events =
         after >= last ? [] : await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
       if (query.cursor !== undefined) await requireKept(pool, accountId, after);
@@ -70,8 +70,8 @@ export function makeEventHandlers({ catalogue, pool, streams }: ApiDependencies)
 
 /**
  * Reads the position in a cursor.
- * @throws ApiProblem parametro_invalido, also when another account's cursor is beyond this account's last position:
- *   continuing from there would silently skip events
+ * @throws ApiProblem parametro_invalido when the cursor is malformed, or is beyond this account's last position because
+ *   it is another account's. Continuing from there would silently skip events.
  */
 function placeOf(cursor: string, last: number): number {
   const after = Number(readCursor('eventos', cursor, ''));
@@ -81,7 +81,7 @@ function placeOf(cursor: string, last: number): number {
 
 type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;
 
-/** The filter that pages and stream share. It has the days, because events are partitioned by their day in Lima. */
+/** The filter of pages and stream. It has days besides the instants, because events are partitioned by day in Lima. */
 function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventFilter, 'after'> {
   return {
     ruc,
@@ -93,8 +93,8 @@ function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventF
 }
 
 /**
- * Checks that no event after the position was removed. A page calls it after its events were read, because events that
- * the retention removes in between would otherwise be an unnoticed gap.
+ * Checks that no event after the position was removed. verEventos calls it after reading a page, so that events that
+ * the retention removes meanwhile do not leave an unnoticed gap.
  * @throws ApiProblem cursor_vencido when events after the position may have been removed
  */
 async function requireKept(pool: Pool, accountId: number, after: number): Promise<void> {
@@ -109,7 +109,7 @@ async function requireKept(pool: Pool, accountId: number, after: number): Promis
 
 const header = 'Last-Event-ID';
 
-/** Returns null when the client has no event yet and starts now. @throws ApiProblem parametro_invalido */
+/** Returns null when the client has no event yet, so its stream starts now. @throws ApiProblem parametro_invalido */
 function readLastEventId(context: ApiContext): number | null {
   const text = context.get(header);
   if (text === '') return null;

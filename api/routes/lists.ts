@@ -136,8 +136,8 @@ export function makeMemberHandlers({ catalogue, pool, taxpayers }: ApiDependenci
 }
 
 /**
- * Finds out whether the register has each added RUC. These RUCs are already in the list, so the request must not fail
- * any more: when the store is down or the register was never loaded, the result is null.
+ * Makes a function that answers whether the register has an added RUC. The RUCs are already in the list, so the request
+ * must not fail any more: when the store is down or the register was never loaded, the function returns null.
  */
 async function makeIsHeld(
   taxpayers: Taxpayers,

@@ -33,7 +33,7 @@ export function makeSupplierHandlers(dependencies: ApiDependencies) {
     },
 
     async verConsultaDeProveedor({ params }, context) {
-      // A customer's database that has a type for UUIDs may return a UUID in capitals.
+      // A customer may have stored the id in a database that returns UUIDs in capitals.
       const id = params.consulta_id.toLowerCase();
       const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
       const answer = isUuid ? await readCheck(pool, callerOf(context).accountId, id).catch(throwUnavailable) : null;

@@ -9,7 +9,7 @@ import type { RecordAnswers } from '../queries/audit.ts';
 import { type ApiContext, callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 
-/** Handler that shows what the registers hold about a taxpayer, or held on a day, with the dates of the data. */
+/** Handler that shows what the registers hold about a taxpayer now, or held on a past day, with the data's dates. */
 export function makeTaxpayerHandlers(dependencies: ApiDependencies) {
   const { meter, findRecord, findRecordOnDay, recordAnswers, now } = dependencies;
   return {
@@ -41,7 +41,7 @@ export function requireReadable(context: ApiContext, ruc: string): boolean {
   return true;
 }
 
-/** Makes the problem that a RUC is not in the daily register, with the date of the edition for which that is true. */
+/** Makes the problem for a RUC that the daily register lacks, with the date of the edition that lacks it. */
 export function notInRegister(ruc: string, { edition }: ServedRegister): ApiProblem {
   const detail = `El RUC ${maskRuc(ruc)} no figura en la edición del ${edition.fechaDato}.`;
   const meta = { origen: padronReducido.title, fecha_dato: edition.fechaDato };
@@ -49,7 +49,7 @@ export function notInRegister(ruc: string, { edition }: ServedRegister): ApiProb
 }
 
 /**
- * Records that this answer about natural persons is given, also when no record was found. Call it before the answer is
+ * Records an answer about natural persons in the audit, also when no record was found. Call it before the answer is
  * sent: if the process dies in between, the audit has rows for an answer that nobody got, but no answer lacks rows.
  * @throws ApiProblem servicio_no_disponible
  */

@@ -26,7 +26,7 @@ import type { Handlers } from '../router.ts';
 export const maxWebhooks = 50;
 const secondsPerHour = 3_600;
 
-/** Handlers of the webhooks of the caller's account, and of the owner notices about these webhooks. */
+/** Handlers of the webhooks of the caller's account, and of the owner notices (mails to the owner) about them. */
 export function makeWebhookHandlers(dependencies: ApiDependencies) {
   const { catalogue, pool, checkTarget } = dependencies;
   return {
@@ -130,8 +130,8 @@ export async function requireWebhook(pool: Pool, context: ApiContext, id: string
 }
 
 /**
- * @throws ApiProblem recurso_no_encontrado when the text does not have the form of an id, because PostgreSQL might
- *   refuse the text
+ * Checks the form of an id, because PostgreSQL refuses some other texts with an error.
+ * @throws ApiProblem recurso_no_encontrado when the text does not have the form of an id
  */
 export function requireId(text: string, what: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw notFound(what);

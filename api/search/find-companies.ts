@@ -30,14 +30,14 @@ export interface FoundCompanies {
 
 /**
  * Finds at most `limite` companies whose names match a query, best first, starting after the rank `after`. The index of
- * names proposes candidates, and only candidates that the register's state confirms are returned. Rejects when
- * ClickHouse does not answer in time.
+ * names (table `ranked_name`) proposes candidates. Only candidates that agree with the company's current row in the
+ * register are returned. Rejects when ClickHouse does not answer in time.
  */
 export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | null) => Promise<FoundCompanies>;
 
-/** Number of candidates that are asked for beyond a page, in case the state does not confirm some. */
+/** Number of candidates that are asked for beyond a page, because confirm() may drop some. */
 const spareCandidates = 2;
-/** Largest number of rounds for one page. A page that would need more rounds is returned with fewer hits. */
+/** Largest number of rounds of candidates for a page. A page that would need more is returned with fewer hits. */
 const maxRounds = 3;
 
 export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: CurrentRows }): FindCompanies {
@@ -55,8 +55,8 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
       const { candidates, isLast } = await propose(search, from, limite + 1 - hits.length, hits);
       hits.push(...(await confirm(dependencies.taxpayers, candidates, filters)));
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
-      // No guesses are made when a candidate has an exact name. If the state did not confirm that candidate, another
-      // round must make the guesses.
+      // propose() does not ask the tier `near` when a candidate's name equals the query. If confirm() dropped that
+      // candidate, another round must ask it.
       const isUnconfirmed = candidates.some(isExact) && !hits.some(isExact);
       if (isLast && !isUnconfirmed) return { hits, next: null };
       from = candidates.at(-1)!.rank;
@@ -71,14 +71,14 @@ interface Search {
   names: NameStore;
   terms: Terms;
   filters: Filters;
-  /** Guesses are made only when fewer hits than this were found without guesses. */
+  /** Names a few edits away (tier `near`) are looked for only when fewer hits than this were found without them. */
   guessBelow: number;
 }
 
 /**
- * Asks the index for candidates, tier after tier. Asks a tier only while the tiers before it have given fewer than
- * `enough` candidates. Guesses are made only when no name equals the query, because a query that equals a name was not
- * mistyped.
+ * Asks the index for candidates, one tier (`Tier`) after another. Asks a tier only while the tiers before it have given
+ * fewer than `enough` candidates. The last tier, `near`, is asked only when no name equals the query, because a query
+ * that equals a name was not mistyped.
  * @param given hits that were confirmed in earlier rounds
  */
 async function propose(
@@ -185,9 +185,9 @@ function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
 }
 
 /**
- * Returns the candidates that agree with the register's state, in their order, each company once. It drops a superseded
- * row that is not merged away yet, a name that an earlier parser read, and a row of an unfinished edition. The
- * company's current row has its own place in the order.
+ * Returns the candidates that agree with the company's current row in the register, in their order, each company once.
+ * It drops superseded rows that are not merged away yet, names that an earlier parser read, and rows of an unfinished
+ * edition. The index also has the company's current name, at its own place in the order.
  */
 async function confirm(taxpayers: CurrentRows, candidates: readonly Candidate[], filters: Filters): Promise<Hit[]> {
   const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];

@@ -2,9 +2,9 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { type Match, matches, type SearchQuery } from '../../schemas/http/search.ts';
 
 /**
- * A hit's place in the order of hits. Hits are ordered by tier, then by standing (active and habido, active, other),
- * then by likeness to the query, then by length of the name (the shorter first), then by RUC. The order is therefore
- * total and the same in every process.
+ * A hit's position in the order of hits. Hits are ordered by `place`, then by standing (active and habido, active,
+ * other), then by how little the legal form and Ñ differ from the query, then by length of the name (the shorter
+ * first), then by RUC. The order is therefore total and the same in every process.
  */
 export interface Rank {
   /** 0 to 3 mean exacta, exacta_sin_forma, prefijo and palabras; 4 to 6 mean aproximada with one, two or more edits. */
@@ -56,7 +56,7 @@ export interface Position {
   after: Rank;
 }
 
-/** Writes positions as cursor keys, and reads them. Only a process that knows the secret can write one. */
+/** Writes positions as cursor keys, and reads them. Only a process that knows the secret can write a valid key. */
 export interface Positions {
   /** @param question the text from `questionOf` */
   write(position: Position, question: string): string;
@@ -65,8 +65,8 @@ export interface Positions {
 }
 
 /**
- * A key ends with a seal over its numbers and its question. So a caller cannot use a place of one list in another list,
- * where it means nothing, and cannot change `given`, which limits the length of a list.
+ * A key ends with a seal (HMAC) over its numbers and its question. So a caller cannot use a key with another question,
+ * where its numbers mean nothing, and cannot change `given` to get more hits than the limit.
  * @param secret the same in every process, because any process may get the request for the next page
  */
 export function makePositions(secret: string): Positions {

@@ -3,7 +3,7 @@ import { mayBeginForm } from '../../schemas/legal-forms.ts';
 import { firstApproximatePlace, lastPlace, prefixPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term, Terms } from './terms.ts';
 
-/** A statement with its named parameters, which are texts or lists of texts that were folded or checked before. */
+/** A statement and its named parameters: texts, or lists of texts, that foldName() made or that were checked before. */
 export interface Statement {
   query: string;
   parameters: Record<string, unknown>;
@@ -16,7 +16,7 @@ export interface Filters {
   ubigeo: string | null;
 }
 
-/** Words that complete the last typed word. `more` means that they are too many to list, so names are read instead. */
+/** Words that complete the last typed word. `more` means that some are missing, so the names are read instead. */
 export interface Completions {
   words: readonly string[];
   more: boolean;
@@ -42,8 +42,8 @@ export interface NearWords {
 
 /**
  * `name`: names that equal the query or begin with it. `words`: other names with all words of the query, in any order.
- * `any`: both of these, the best by standing. `near`: names with all words of the query, at least one of them with
- * edits. When `after` is null, `near` also finds the names of the tiers before it.
+ * `any`: the names of both tiers, in the table's order (by standing). `near`: names with all words of the query, at
+ * least one of them with edits. When `after` is null, `near` also finds the names of `name` and `words`.
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
 
@@ -70,8 +70,8 @@ export function ranksByFidelity({ form, enie }: Terms): boolean {
 
 /**
  * Makes the statement for a question.
- * @param firstRows the number of rows to read, in the table's order. With null the statement finds the best rows in the
- *   order of ranks, and reads every matching row when the table has another order.
+ * @param firstRows the number of rows to read, in the table's order (standing, length, RUC). With null the statement
+ *   finds the best rows in the order of ranks. It then reads every matching row where this is not the table's order.
  */
 export function statementOf(question: Question, firstRows: number | null): Statement {
   const statement = new Draft(question, firstRows);
@@ -89,8 +89,8 @@ export function statementOf(question: Question, firstRows: number | null): State
 }
 
 /**
- * When the last typed word is not a whole word of some name, no name equals the query. Then only names that begin with
- * the query are searched.
+ * Makes the queries for names that equal the query or begin with it. When no name has the last typed word as a whole
+ * word, no name equals the query. Then only names that begin with the query are searched.
  */
 function names(statement: Draft, question: Question): string[] {
   const { terms, completions } = question;
@@ -107,8 +107,8 @@ function names(statement: Draft, question: Question): string[] {
 }
 
 /**
- * Makes the conditions for names that begin with the query. The indexes of words leave few names to read. Without them,
- * a beginning that no name has would be searched in all names.
+ * Makes the conditions for names that begin with the query. The conditions on words use indexes, which leave few names
+ * to read. Without them, ClickHouse would look through all names for a beginning that no name has.
  */
 function goingOn(statement: Draft, { terms, completions, beginnings }: Question): string[] {
   const { whole, last, base } = terms;
@@ -126,7 +126,7 @@ function placeOfName(statement: Draft, { base, form }: Terms): string {
   return `multiIf(name != ${statement.text(base)}, ${prefixPlace}, form = ${statement.text(form)}, 0, 1)`;
 }
 
-/** Largest number of completions in the tier `near`, because every name is compared with each completion. */
+/** Largest number of completions that the tier `near` uses, because every name is compared with each completion. */
 const maxEndsBesideMistakes = 64;
 
 function nearWords(statement: Draft, question: Question): string {
@@ -149,13 +149,13 @@ function nearWords(statement: Draft, question: Question): string {
   const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
   const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastPlace}))`;
   const places = Array.from({ length: lastPlace + 1 - firstApproximatePlace }, (_, at) => firstApproximatePlace + at);
-  // On the first page the caller itself drops the names that have all words, because excluding these names here costs
-  // more than reading their rows.
+  // On the first page propose() in find-companies.ts drops the names that have all words, because excluding these names
+  // here costs more than reading their rows.
   if (question.after !== null) conditions.push(`NOT (${allWords(statement, question).join(' AND ')})`);
   return statement.select(place, places, conditions);
 }
 
-/** Compares the short column of beginnings first, so that whole names are read only for longer queries. */
+/** Compares the short column `begin` first. Whole names are read only for queries that are longer than this column. */
 function byName(statement: Draft, { base }: Terms): string {
   const begin = `startsWith(begin, ${statement.text(base.slice(0, beginLength))})`;
   if (base.length <= beginLength) return begin;
@@ -175,7 +175,7 @@ function wholeWords(statement: Draft, terms: readonly Term[]): string[] {
   ];
 }
 
-/** The last typed word may be the beginning of a word, or of the legal form. */
+/** Makes the condition on the last typed word, which may be the beginning of a word or of the legal form. */
 function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more }: Completions): string {
   const isLone = whole.length === 0;
   // A lone word uses only its listed completions, because without other words too many names would have to be read.
@@ -219,7 +219,7 @@ class Draft {
     return this.#add(value, 'String');
   }
 
-  /** @param place an expression over the row. It is part of the order only when `places` has more than one place. */
+  /** @param place SQL that computes the row's place. It is part of the order only when `places` has several places. */
   select(place: string, places: readonly number[], conditions: readonly string[], isRanked = this.#isRanked): string {
     const { after } = this.#question;
     const byPlace = places.length > 1;
@@ -251,8 +251,8 @@ FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
   }
 
   /**
-   * Returns an SQL number that grows where a name's Ñ or legal form differs from the typed one. Null when the query has
-   * neither of them, because the number would then be the same for all names.
+   * Returns SQL for a number that is higher when a name's Ñ or legal form differs from the typed one. Returns null when
+   * the query has neither of them, because the number would then be the same for all names.
    */
   #mismatchOf({ form, enie }: Terms): string | null {
     const parts: string[] = [];

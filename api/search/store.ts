@@ -5,7 +5,7 @@ import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.
 import { type Question, ranksByFidelity, statementOf } from './statements.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
-/** A row of the index of names, which the register's state has to confirm. */
+/** A row of the index of names (table `ranked_name`). It must still be compared with the company's current row. */
 export interface Candidate {
   name: string;
   form: string;
@@ -14,8 +14,8 @@ export interface Candidate {
 }
 
 /**
- * Candidates in the order of ranks. `isWhole` means that no other candidates exist. In the tier `any`, candidates that
- * are not whole are the first rows in the table's order.
+ * Candidates in the order of ranks. `isWhole` means that no other candidates exist. In the tier `any`, when others
+ * exist, these candidates are the first rows in the table's order.
  */
 export interface Candidates {
   candidates: readonly Candidate[];
@@ -27,20 +27,20 @@ export interface NameStore {
   candidates(question: Question): Promise<Candidates>;
   /** The words of the edition whose date the answers show. */
   words(): Promise<Pick<Vocabulary, 'known' | 'completions' | 'beginnings' | 'nearWords'>>;
-  /** The number of rows in the index, and of rows of companies in the state. Both numbers include superseded rows. */
+  /** The number of rows in the index, and of companies' rows in `taxpayer`. Both numbers include superseded rows. */
   counts(): Promise<{ names: number; companies: number }>;
 }
 
 /**
- * Words are read for each served edition, after that edition is complete. Within one edition, words change only when a
- * rebuild folds names in another way, so words that are an hour old are good enough.
+ * Words are read for each served edition, after that edition is complete. Within one edition, words change only when
+ * `padron rebuild` runs with a changed foldName(), so words that are an hour old are good enough.
  */
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /**
- * The numbers of rows in the table's order to try, one after another, before all rows are read in the order of ranks.
- * Reading the names of 400 rows costs as much as finding these rows, but reading all that match a common word costs far
- * more.
+ * Returns how many rows to read in the table's order, one attempt after another, before all matching rows are read in
+ * the order of ranks. Reading the names of 400 rows costs only as much as finding these rows, but reading all names
+ * with a common word costs far more.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   if (after !== null) return [];
@@ -109,9 +109,9 @@ function byRank(one: Candidate, other: Candidate): number {
 }
 
 /**
- * Returns the names, among the first rows in the table's order, that no unread name can precede. These are the names in
- * the first place with the best standing and full likeness to the query. Names that equal the query are always among
- * the first rows.
+ * Returns the names, among the first rows in the table's order, that no unread name can precede. They have the best
+ * place of the tier and, if the query has a legal form or an Ñ, the best standing and no mismatch. Names that equal the
+ * query always belong to them, because they are always among the first rows.
  */
 function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
   const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
@@ -150,24 +150,24 @@ function candidateOf(row: CandidateRow): Candidate {
 }
 
 /**
- * Rejects when the index of names lacks companies of the state, because an empty page would then be a false answer.
- * @throws ApiProblem padron_no_disponible; the store's own error when it does not answer
+ * Rejects when the index of names lacks companies of the register, because an empty page would then be a false answer.
+ * @throws ApiProblem padron_no_disponible when companies are missing, or the store's own error when it does not answer
  */
 export type RequireNames = () => Promise<void>;
 
 /**
- * Counting companies reads part of the state, and the number hardly changes, so a passed check counts for 10 minutes.
+ * Counting companies reads part of `taxpayer`, and the number hardly changes, so a passed check counts for 10 minutes.
  */
 const limits = { freshMs: 600_000, servesMs: 600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 /**
- * The index must have at least this share of the state's companies. Superseded rows count in both numbers until they
- * are merged away, and a complete index lacks far less than a tenth.
+ * The index must have at least this share of the number of companies in `taxpayer`. Superseded rows count in both
+ * numbers until they are merged away, but even so a complete index lacks far less than a tenth.
  */
 const leastShare = 0.9;
 
 /**
- * The index is empty after an upgrade that introduced it, or when a store lost it. Only a passed check is remembered.
- * After a failed check, the next search checks again.
+ * Makes the check. The index is empty after the upgrade that introduced it, or when the store lost it. Only a passed
+ * check is remembered. After a failed check, the next search checks again.
  */
 export function makeRequireNames(names: NameStore): RequireNames {
   const complete = makeLastKnown(async (_: 'names') => {

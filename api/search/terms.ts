@@ -7,7 +7,7 @@ export interface Term {
   same: readonly string[];
 }
 
-/** A query, folded like the stored names. */
+/** A query in the form in which names are searched (FoldedName in schemas/names.ts). */
 export interface Terms {
   base: string;
   form: string;

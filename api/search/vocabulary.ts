@@ -4,10 +4,10 @@ import { editsAllowed, type Term, type Terms } from './terms.ts';
 
 /** Words beyond this number are ignored. A word takes some 60 bytes of memory. */
 export const maxWords = 2_000_000;
-/** When a beginning has more completions than this, many names match, and the best are found soon without a list. */
+/** Most completions in a list. If a beginning has more, so many names match that the best are found without a list. */
 const maxCompletions = 600;
 const maxNearWords = 40;
-/** Number of a query's words that may be mistyped. Further words must be right. */
+/** Largest number of a query's words that may be mistyped. Further words must be right. */
 const maxMistypedWords = 8;
 
 /**
@@ -72,8 +72,8 @@ export class Vocabulary {
   }
 
   /**
-   * First words of names that may continue the query. When the query has several words, this is its first word;
-   * otherwise it is every completion of its only word.
+   * Returns the first words of names that may continue the query. For a query of several words this is its first word.
+   * For a query of one word these are all completions of that word.
    */
   beginnings({ whole, last }: Terms): Beginnings {
     const words: string[] = [];
@@ -88,7 +88,7 @@ export class Vocabulary {
     return { words, names, more: !this.#isWhole };
   }
 
-  /** Only a complete vocabulary proves that a word does not exist. */
+  /** Whether the vocabulary is complete. Only a complete vocabulary proves that a word does not exist. */
   get #isWhole(): boolean {
     return this.#size > 0 && this.#size < maxWords;
   }
@@ -152,7 +152,7 @@ function firstNotBefore(words: readonly string[], begin: string): number {
   return low;
 }
 
-/** Makes a bit for each letter of a word. Digits share bits with letters, which only lets more words pass a filter. */
+/** Makes a bit for each letter of a word. Digits share bits with letters, so #near compares a few more words. */
 function lettersOf(word: string): number {
   let letters = 0;
   for (let at = 0; at < word.length; at += 1) letters |= 1 << ((word.charCodeAt(at) - 65) & 31);
@@ -165,7 +165,7 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Rows of the table of edits. Calls reuse them, because a search compares thousands of words. */
+/** Three rows of the table of edits in editsBetween. Calls reuse them, because a search compares thousands of words. */
 let rows = Array.from({ length: 3 }, () => new Array<number>(64).fill(0));
 
 /**

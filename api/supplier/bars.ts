@@ -16,7 +16,7 @@ export interface NamedSanction extends Sanction {
   fuente: BarRegister;
 }
 
-// The registers of bars have the same columns.
+// All registers in `barRegisters` have the same columns.
 const sanctionsAt = registers.sancionados.columns.findIndex(({ name }) => name === 'sanciones');
 
 /** A supplier's sanctions in all registers, the latest start first. */
@@ -56,7 +56,7 @@ function reasonOf({ motivo, organo }: NamedSanction): string | null {
   return organo === undefined || organo === '' ? null : `Mandato judicial: ${organo}`;
 }
 
-/** The limits from which a supplier check warns. They are the settings SUPPLIER_… of api/config.ts. */
+/** The settings SUPPLIER_… of api/config.ts, which decide when a supplier check warns. */
 export interface SupplierThresholds {
   /** When one of these registers was never loaded, a check cannot result in `sin_observaciones`. */
   required: readonly RegisterName[];

@@ -5,8 +5,8 @@ import type { FindHistory } from '../queries/history.ts';
 import type { RegisterChanges } from '../queries/register-changes.ts';
 
 /**
- * A change in the daily register that a check reports. When `campo` is ruc, the RUC appeared in the register; otherwise
- * the value of that field changed.
+ * A change in the daily register that a supplier check reports. When `campo` is `ruc`, the RUC appeared in the
+ * register; otherwise the value of the field `campo` changed.
  */
 export interface RecentChange {
   fechaDato: string;
@@ -26,7 +26,7 @@ export interface RecentChangesDependencies {
   findHistory: FindHistory;
 }
 
-/** Largest number of entries that are read, more than all registers can have of one RUC within the recent days. */
+/** Largest number of history entries that are read. A RUC has fewer in all registers together in the recent days. */
 const maxEntries = 500;
 
 /**
@@ -46,7 +46,7 @@ export function makeFindRecentChanges({ past, changes, findHistory }: RecentChan
 
 /**
  * Returns the recent changes among the entries. It leaves out corrections and the changes that corrections undid,
- * because both are this service's faults and not the taxpayer's changes.
+ * because both come from a fault of this service and not from the taxpayer.
  */
 export function recentChangesIn(entries: readonly HistoryEntry[], since: string): RecentChange[] {
   const undone = new Set(entries.flatMap(undoneBy));

@@ -101,7 +101,8 @@ function changeWarning({ fechaDato, campo, antes, despues }: RecentChange): Warn
 }
 
 /**
- * Late data of a required source are `atencion`, because they may hide a bar. Late data of other sources are `info`.
+ * Warns of late data. The severity is `atencion` for a required source, because its late data may hide a bar. For other
+ * sources it is `info`.
  */
 function dateWarnings({ dates, today }: SupplierFacts, thresholds: SupplierThresholds): Warning[] {
   return supplierRegisters.flatMap((name) => {

@@ -9,7 +9,7 @@ const defaultTimeoutSeconds = 6 * 3600;
 
 export const registerArgument = `one of: ${registerNames.join(', ')}`;
 
-/** A command or noun of `padron`. Its methods add the options, arguments and help texts that several commands share. */
+/** A command of `padron` or a group of commands. Its methods add options and help texts that several commands share. */
 export class PadronCommand extends Command {
   override createCommand(name?: string): PadronCommand {
     return new PadronCommand(name);
@@ -84,7 +84,7 @@ export function registersOf(text: string, previous: RegisterName[] | undefined):
   return [...new Set([...(previous ?? []), registerOf(text)])];
 }
 
-/** Reads a day that the calendar has, as YYYY-MM-DD. */
+/** Reads a day, written YYYY-MM-DD. @throws CommandError when there is no such day */
 export function dayOf(text: string): string {
   const day = new Date(`${text}T00:00:00Z`);
   if (!Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text) return text;

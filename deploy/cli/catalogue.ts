@@ -22,8 +22,8 @@ export async function requirePublication(context: CommandContext, id: number): P
 
 /**
  * Takes an operator's decision in one transaction.
- * @param list the command that lists the publications or editions, which the error names when the number does not exist
- * @param show the command that shows why the decision is refused
+ * @param list the command that the error advises when the number does not exist: it lists the publications or editions
+ * @param show the command that the error advises otherwise: it shows why the decision is refused
  * @throws CommandError when the decision is refused
  */
 export async function decide<Result>(
@@ -59,7 +59,7 @@ export function noteStopped(context: CommandContext, { id, state }: Publication)
   if (['en_cuarentena', 'rechazada'].includes(state)) context.exitCode = exitStopped;
 }
 
-/** Makes two lines per gate: the value that was found with its limit, then the same in words. */
+/** Makes two lines per gate (a check of a publication): the value that was found and its limit, then both in words. */
 export function gateLines(gates: Publication['gates']): string[] {
   if (gates.length === 0) return ['  no gate has judged it yet'];
   return gates.flatMap(({ gate, passed, value, limit, text }) => [
@@ -88,7 +88,7 @@ const listedLine = z.union([
 ]);
 
 interface ListedLine {
-  /** Line number in the publication's text, from 1. Null when the line has no number. */
+  /** Line number in the publication's text, from 1. Null when the line has no number, as a conflict has none. */
   line: number | null;
   reason: string;
   /** A company's RUC as it is, or any other RUC masked. Null when the line has no eleven digits in a row. */
@@ -97,7 +97,7 @@ interface ListedLine {
 
 export interface Listed {
   lines: ListedLine[];
-  /** Number of further lines, which the file lists or only counts. */
+  /** Number of lines that are not in `lines`. The file lists them further on or only counts them. */
   omitted: number;
 }
 

@@ -51,8 +51,8 @@ export class CommandContext {
   }
 
   /**
-   * Reads the settings that a command needs from the environment. Settings that are missing there are read from the
-   * endpoints of the local stack.
+   * Reads the settings that a command needs from the environment. Settings that are missing there are read from
+   * `endpointsFile`, when a local stack runs.
    * @throws CommandError that names every missing or wrong setting
    */
   configuration<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {

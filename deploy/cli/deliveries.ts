@@ -27,12 +27,12 @@ import { type CommandContext, CommandError, exitStopped, type OutputOptions } fr
 /** Number of a webhook's last deliveries that `deliveries endpoint` shows. */
 const shownDeliveries = 10;
 /**
- * Largest number of recoveries of one webhook that run at the same time. It includes those that the customer started.
+ * Largest number of recoveries of one webhook that run at the same time. Those that the customer started count too.
  */
 const maxRunning = 5;
 const recoveryPollMs = 500;
 
-/** Adds `padron deliveries backlog|endpoint|resend|recover`, which show what is still to be sent, and send again. */
+/** Adds `padron deliveries backlog|endpoint|resend|recover`, to see what is still to be sent, and to send it again. */
 export function addDeliveriesCommands(program: PadronCommand, context: CommandContext): void {
   const deliveries = program
     .command('deliveries')
@@ -104,8 +104,8 @@ function endpointLines(endpoint: EndpointState): string[] {
 }
 
 /**
- * The worker's sweeper (workflows/delivery/worker.ts) finds due work by itself. So a lost wake-up only delays the work
- * by this time.
+ * The worker's sweeper (workflows/delivery/worker.ts) finds due work by itself. So a lost wake-up delays the work only
+ * by the time in this text.
  */
 const sweptSoon = 'A worker takes it up within half a minute.';
 
@@ -142,7 +142,7 @@ const wakeSettings = temporalBlock.partial({ TEMPORAL_ADDRESS: true });
 /**
  * Reads the settings at once, so that a wrong address fails the command before it changes anything.
  * @returns a function that wakes the workflow of a webhook, as the api does. It resolves to false when no Temporal is
- *   configured. When Temporal does not answer, it notes that on standard error and also resolves to false.
+ *   configured. It also resolves to false when Temporal does not answer, and writes a note on standard error.
  * @throws CommandError when the configured address is not an address
  */
 function wakeOf(context: CommandContext): (webhookId: string) => Promise<boolean> {

@@ -133,7 +133,7 @@ function adviceOf(register: RegisterName, number: number) {
 
 /** An edition with all that the catalogue knows about it. */
 interface EditionFacts extends Edition {
-  /** The offset in each partition of Kafka where the edition ends. Empty before the edition is produced. */
+  /** The offset in each partition of Kafka where the edition ends. Empty before the edition is sent to Kafka. */
   partitions: EditionPartition[];
   /** The order to undo this edition, if there is one. */
   corrected_by: Correction | null;

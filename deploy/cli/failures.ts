@@ -31,8 +31,8 @@ interface ConnectionError {
 }
 
 /**
- * Returns a sentence about the engine that does not answer. The sentence has the engine's address if the error or its
- * cause has one. Returns null for other errors.
+ * Returns a sentence about the engine that does not answer, with its address if the error or its cause has one. Returns
+ * null when the error is not about an engine that does not answer.
  */
 function unreachableEngine(error: Error): string | null {
   const { code = '', address, hostname, port, broker, errors = [] } = error as ConnectionError;

@@ -5,7 +5,7 @@ type AddCommands = (program: PadronCommand, context: CommandContext) => void;
 
 /**
  * The first words of all commands, called nouns: `accounts` in `padron accounts create`. A noun's file is imported only
- * when that noun is used. The clients of Kafka and Temporal take a second to load, and `accounts` never uses them.
+ * when that noun is used. So `accounts` does not wait a second for the clients of Kafka and Temporal to load.
  */
 const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).addMigrateCommand,
@@ -24,7 +24,7 @@ const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   rejects: async () => (await import('./registers.ts')).addRejectsCommand,
 };
 
-/** Adds the commands of the noun in `first`, or of all nouns when `first` is not a noun (as with --help). */
+/** Adds the commands of the noun `first`, the first word after `padron`. Without a noun (as with --help), adds all. */
 export async function addNouns(program: PadronCommand, context: CommandContext, first: string | undefined) {
   const asked = first === undefined ? undefined : nouns[first];
   for (const load of asked ? [asked] : Object.values(nouns)) (await load())(program, context);

@@ -16,7 +16,7 @@ import { figure, progressText, share } from './progress.ts';
 
 const pollMs = 250;
 const progressEveryMs = 1_000;
-/** TASK_QUEUE_TYPE_WORKFLOW in Temporal's interface. */
+/** The number that Temporal's interface calls TASK_QUEUE_TYPE_WORKFLOW. */
 const workflowTaskQueueType = 1;
 /** Exit code that a shell reports for a program that Ctrl-C ended: 128 + SIGINT. */
 const exitInterrupted = 130;
@@ -46,8 +46,8 @@ export async function connectTemporal(context: CommandContext): Promise<Client> 
 }
 
 /**
- * Prepares to wait for work. It prints a note when no worker runs. On Ctrl-C the command prints that the work goes on
- * without it, and ends.
+ * Prepares the command to wait for a workflow, and prints a note when no worker runs. From now on, Ctrl-C ends the
+ * command with a note that the workflow goes on without it.
  */
 export async function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Promise<Follow> {
   const deadline = Date.now() + timeoutSeconds * 1000;
@@ -113,8 +113,8 @@ export function followPublication(follow: Follow, id: number): Promise<Publicati
 }
 
 /**
- * Waits until an order to undo an edition (a correction) is refused, or until the edition made from it is in ClickHouse
- * and its events are notified.
+ * Waits until a correction (an order to undo an edition) is refused. When it is not refused, waits until the edition
+ * that it makes is in ClickHouse and all events of that edition are written.
  */
 export function followCorrection(follow: Follow, id: number): Promise<Correction> {
   return followRecord(follow, `correction ${id}`, async () => {
@@ -158,8 +158,8 @@ async function followRecord<Row extends { register: RegisterName }>(
 }
 
 /**
- * True when nothing more will happen by itself: the state is final and, when the publication became an edition, its
- * events were notified.
+ * True when nothing more will happen by itself: the state is final and, if the publication became an edition, all
+ * events of that edition are written (`avisada_at`).
  */
 export function isSettled(publication: Publication): boolean {
   if (!(finalStates as readonly string[]).includes(publication.state)) return false;

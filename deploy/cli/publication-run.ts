@@ -91,8 +91,8 @@ async function fetchNow(client: Client, register: RegisterName): Promise<RunOutc
 }
 
 /**
- * Starts a fetch and waits until its publication is settled. When the site has nothing new, it waits for the newest
- * publication that is known.
+ * Starts a fetch, and waits until the publication that it finds is settled (see `isSettled`). When the site has nothing
+ * new, waits for the register's newest known publication instead.
  * @throws CommandError when the fetch failed, waiting took too long, or the schedule is paused
  */
 async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<RunOutcome> {
@@ -119,7 +119,7 @@ async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<R
 }
 
 /**
- * Returns the register's schedule and the id of its running fetch, or null when no fetch runs.
+ * Returns the register's schedule and the id of its running fetch. The id is null when no fetch runs.
  * @throws CommandError when the schedule is paused
  */
 async function scheduleOf(client: Client, register: RegisterName) {

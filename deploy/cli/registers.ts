@@ -14,7 +14,7 @@ import {
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 import { figure } from './progress.ts';
 
-/** `padron registers`: how fresh every register is, and which one needs an operator. */
+/** `padron registers`: how fresh every register is, and which registers need an operator. */
 export function addRegistersCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('registers')

@@ -23,11 +23,11 @@ interface ReplayOptions extends OutputOptions {
   out?: string;
 }
 
-/** Nothing aborts this signal. Ctrl-C ends the whole process, and an unfinished file never has the final name. */
+/** Nothing aborts this signal. Ctrl-C ends the whole process, and a file gets its final name only when complete. */
 const signal = new AbortController().signal;
 const settings = databaseBlock.extend(archiveBlock.shape);
 
-/** `padron replay`: exports the changes of a range of editions, which it reads from the archive. */
+/** `padron replay`: reads the changes of a range of editions from the archive and exports them. */
 export function addReplayCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('replay')

@@ -94,12 +94,12 @@ function differenceLine({ where, kind, id, edition }: ListedDifference): string 
   return `    ${where} ${kind} ${id}${edition === null ? '' : ` in edition ${edition}`}`;
 }
 
-/** Time limit of one statement. Copying a large register is one statement and takes about a minute. */
+/** Time limit of one statement in ClickHouse. Copying a large register is one statement and takes about a minute. */
 const requestTimeoutMs = 3_600_000;
 
 /**
- * `padron rebuild`: makes state, history and names in ClickHouse again from the archive. It fills new tables beside
- * those that answer look-ups, and exchanges them at the end.
+ * `padron rebuild`: makes the tables of state, history and names in ClickHouse again from the archive. The old tables
+ * answer look-ups until the new tables are complete and take their place.
  */
 export function addRebuildCommand(program: PadronCommand, context: CommandContext): void {
   program

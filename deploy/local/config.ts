@@ -70,7 +70,7 @@ const credentialsSchema = z.object({
   encryptionKey: z.string().min(1),
 });
 
-/** Secrets of a stack's folder, made at its first start and kept. Its data cannot be read without them. */
+/** Secrets of a stack, made at its first start and kept in its folder. They are needed to read the stack's data. */
 export type Credentials = z.infer<typeof credentialsSchema>;
 
 export function readOrMakeCredentials(directory: string): Credentials {

@@ -143,7 +143,7 @@ function isExecutable(file: string): boolean {
 
 export type Log = (line: string) => void;
 
-/** Where programs are kept, where they are searched, and where progress is logged. */
+/** Where fetched programs are kept, where installed programs are looked for, and where progress is logged. */
 export interface ProgramStore {
   directory: string;
   searchPath: string;

@@ -2,7 +2,7 @@ import pc from 'picocolors';
 
 /** The functions that `runInForeground` gives to a command that runs until Ctrl-C. */
 export interface Foreground {
-  /** Adds a function to run at the end, before all functions added earlier. @throws as `checkStopped` does */
+  /** Adds a function to run at the end, before functions added earlier. @throws StopRequested, see `checkStopped` */
   onStop(stop: () => Promise<void> | void): void;
   /**
    * Call it between two steps of a long start. After a signal it ends the start.
@@ -23,7 +23,7 @@ class StopRequested extends Error {}
 
 /**
  * Runs `start`, waits for a signal or a failure, then stops everything in reverse order and resolves with the exit
- * code. A signal during the start takes effect at its next `checkStopped`. A second signal ends the process at once.
+ * code. A signal during `start` takes effect at the next `checkStopped`. A second signal ends the process at once.
  */
 export async function runInForeground(start: (foreground: Foreground) => Promise<void>): Promise<number> {
   const stops: (() => Promise<void> | void)[] = [];

@@ -50,8 +50,8 @@ export function isAlive(identity: ProcessIdentity): boolean {
 }
 
 /**
- * The children of a living process, their children, and so on. Call it before the process is killed, because its
- * children then get another parent.
+ * The children of a living process, their children, and so on. Call it before the process is killed, because the
+ * children of a killed process get another parent.
  */
 export function descendantsOf(pid: number): ProcessIdentity[] {
   const rows = process.platform === 'linux' ? rowsFromProc() : rowsFromPs(['-ax']);
@@ -173,8 +173,8 @@ export async function waitForLock(file: string, timeoutMs: number, onWait: (owne
 }
 
 /**
- * Links `to` to the file `from`, or returns false when `to` exists. A link has its content from the first moment, but a
- * file opened with 'wx' would be empty at first.
+ * Makes `to` a second name of the file `from`, or returns false when `to` exists. The second name has its content from
+ * the first moment, but a file opened with 'wx' would be empty at first.
  */
 function linkIfAbsent(from: string, to: string): boolean {
   try {
@@ -187,8 +187,8 @@ function linkIfAbsent(from: string, to: string): boolean {
 }
 
 /**
- * Removes the lock of a dead owner. Two starts may find the same dead lock, and the slower one may move away the lock
- * that the faster one has just taken. Then it puts that lock back.
+ * Removes the lock of a dead owner. Two processes may find the same dead lock, and the slower process may move away the
+ * lock that the faster process has just taken. The slower process then puts that lock back.
  */
 function removeStale(file: string, expected: string): void {
   const aside = `${file}.${randomUUID()}`;

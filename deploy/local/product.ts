@@ -12,7 +12,7 @@ import { type Launch, SupervisedProcess, type SuperviseOptions } from './supervi
 export const processNames = ['api', 'consumers', 'worker'] as const;
 export type ProcessName = (typeof processNames)[number];
 
-/** Where the product runs: a Stack, or addresses of shared engines and a folder for this product. */
+/** The engines that the product uses and the folder of its files. A `Stack` (stack.ts) can be given as the host. */
 export interface ProductHost {
   endpoints: Endpoints;
   /** Holds the product's pid files, logs, ports and encryption key. */
@@ -21,7 +21,7 @@ export interface ProductHost {
 }
 
 interface ProductOptions {
-  /** Variables for all processes or for one. They replace variables of this process with the same name. */
+  /** Environment variables for all three processes or for one of them. They override the variables of this process. */
   environment?: Partial<Record<'all' | ProcessName, Record<string, string>>>;
   /** Whether to run the migrations first. The default is true. */
   migrate?: boolean;
@@ -36,14 +36,14 @@ const programs: Record<ProcessName, string> = {
   worker: 'workflows/main.ts',
 };
 const readyTimeoutMs = 120_000;
-const stopTimeoutMs = 30_000; // longer than the processes' own deadline (STOP_DEADLINE_MS)
+const stopTimeoutMs = 30_000; // longer than a process allows itself for its stop (STOP_DEADLINE_MS)
 const migrateTimeoutMs = 120_000;
 const answerTimeoutMs = 10_000;
 const shownLines = 20;
 
 /**
- * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when
- * /healthz answers, because /readyz succeeds only after the running product has loaded the registers.
+ * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when its
+ * /healthz answers. Its /readyz fails until the registers are loaded, and only the running product can load them.
  */
 export async function startProduct(host: ProductHost, options: ProductOptions): Promise<Product> {
   const product = new Product(host, options, await portsOf(host));
@@ -61,7 +61,7 @@ async function portsOf(host: ProductHost): Promise<ChosenPorts> {
 
 /** The three running processes of the product. */
 export class Product {
-  /** Base address of each process, which serves /healthz, /readyz and /metrics. */
+  /** Base address of each process. Under this address the process serves /healthz, /readyz and /metrics. */
   readonly urls: Record<ProcessName, string>;
   readonly #options: ProductOptions;
   readonly #chosen: ChosenPorts;

@@ -117,7 +117,7 @@ export interface Stack {
   /** The engines' addresses. The address of an engine that does not run is empty. */
   endpoints: Endpoints;
   directory: string;
-  /** The ports that were chosen in this folder for the engines and for the product's processes. */
+  /** The ports of the engines and of the product's processes. The folder's file `run/ports.json` holds them. */
   ports: Ports;
   /** Stops all engines in reverse order. An engine that does not end in time is killed, and the log names it. */
   stop(): Promise<void>;
@@ -130,9 +130,7 @@ export interface Stack {
 const stopTimeoutMs = 20_000;
 const readyTimeoutMs = 180_000; // a start takes seconds on an idle machine, and a minute when every core is busy
 
-/**
- * Starts the engines in a folder and resolves when all are ready. If one fails, the others are stopped and it throws.
- */
+/** Starts the engines in a folder and resolves when all are ready. If one fails, it stops the others and throws. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const startedAt = Date.now();
   const log = options.log ?? (() => undefined);
@@ -162,7 +160,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       onUnexpectedEnd: (name, description) => {
         log(description);
         options.onEngineEnd?.(name as EngineName, description);
-        // Without this line, engines that need the ended engine would wait for it until their own deadline.
+        // Otherwise the engines that need the ended engine would wait for it until their own deadline.
         if (isStarting) void running.stopAll();
       },
     });

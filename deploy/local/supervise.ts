@@ -24,7 +24,7 @@ export interface Launch {
   workingDirectory: string;
   /** The signal that makes the process end in good order. */
   stopSignal: 'SIGTERM' | 'SIGINT';
-  /** Further options for `setpriv`, which starts the process on Linux. */
+  /** Options for `setpriv` (see `withParentDeath`), besides those that every process gets. */
   privileges?: readonly string[];
   /** Resolves to true when the process is ready. An error means "not yet". */
   isReady(): Promise<boolean>;

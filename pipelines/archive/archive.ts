@@ -1,7 +1,10 @@
 import type { Readable } from 'node:stream';
 import { isRegisterName, type RegisterName } from '../../schemas/registers.ts';
 
-/** Publications and lists of rejected lines are kept as evidence. Changes and overlays define a register's state. */
+/**
+ * Publications and rejects (lists of rejected lines) are kept as evidence. Changes and overlays (explained at
+ * `overlaySchema`) define a register's state.
+ */
 const objectKinds = ['publications', 'changes', 'overlays', 'rejects'] as const;
 
 /** An object is named by the hash of its bytes, so one name can only ever hold one content. */
@@ -36,7 +39,10 @@ export interface Archive {
   discardIncoming(olderThanMs: number): Promise<void>;
 }
 
-/** Keeps small texts beside the objects: the schema of each schema id. A text is named by a folder and a file. */
+/**
+ * Keeps small texts beside the objects: each schema, under its id in the schema registry. A text is named by a folder
+ * and a file.
+ */
 export interface TextStore {
   /** Stores a text durably. If a text with this name is there already, it stays as it is. */
   put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'>;
@@ -72,7 +78,11 @@ export function objectKey({ register, kind, sha256 }: ObjectName): string {
   return `${register}/${kind}/${sha256}`;
 }
 
-/** Only raw publications may be removed, because change files and overlays define the state. @throws ArchiveError */
+/**
+ * Returns the key of an object that may be removed. Change files and overlays define the state, so this must be a raw
+ * publication.
+ * @throws ArchiveError `name_invalid`
+ */
 export function removableKey(name: ObjectName): string {
   if (name.kind !== 'publications') throw new ArchiveError('name_invalid', 'only raw publications can be removed');
   return objectKey(name);

@@ -45,7 +45,10 @@ export function openS3Bucket(archiveUrl: string): S3Bucket {
   return { ...address, client };
 }
 
-/** An archive in a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. All other files are in local folders. */
+/**
+ * An archive in a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. Unfinished files and copies of objects are
+ * in local folders.
+ */
 export class S3Archive extends IncomingFiles implements Archive {
   readonly #bucket: S3Bucket;
   readonly #copies: LocalCopies;
@@ -56,7 +59,7 @@ export class S3Archive extends IncomingFiles implements Archive {
     this.#copies = copies;
   }
 
-  /** Two processes may put the same name at once. Both put the same bytes, so neither of them is refused. */
+  /** Two processes may put the same object at once. Their bytes are the same, so neither process is refused. */
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
     if ((await this.size(name)) !== null) {
       await rm(file, { force: true });
@@ -199,7 +202,7 @@ const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
 
 /**
  * Runs a call of the S3 client, which retries transient failures itself. Returns null if the object does not exist.
- * Every other error of `call` is reported as a failure of the store, so `call` must not check names.
+ * Every other error of `call` becomes a failure of the store. So callers check names before they call this function.
  * @throws ArchiveError `refused`, `unavailable`
  */
 async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {

@@ -20,7 +20,7 @@ export interface EditionFacts {
   parserVersion: number;
   /** Names of the columns of a row, in order. */
   columns: readonly string[];
-  /** The file holds every row of the register (first edition or re-baseline), so a rebuild may start with it. */
+  /** True for a first edition and a re-baseline (errors.ts): the file has every row, so a rebuild may start with it. */
   isFull: boolean;
   /** Number of the edition that this edition undoes, or null. */
   corrects: number | null;
@@ -175,8 +175,8 @@ export class ChangeFile {
 }
 
 /**
- * Yields a cursor at each record of a block in turn. It is always the same object, so its fields describe a record only
- * until the next record is read.
+ * Yields a cursor at each record of a block in turn. The cursor is always the same object, so its fields describe a
+ * record only until the next record is read.
  * @throws CompareError `change_file_damaged`
  */
 export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {

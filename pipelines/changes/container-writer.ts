@@ -5,9 +5,7 @@ import { containerMagic } from './change-file.ts';
 
 /** The writer closes a block when its records have at least this many bytes. */
 const blockBytes = 256 * 1024;
-/**
- * Most bytes of a record: two rows of 1,000 bytes (each byte takes up to three in UTF-8) and the numbers around them.
- */
+/** Most bytes of a record in `buffer`: two rows of 1,000 bytes (up to 3,000 in UTF-8) and the numbers around them. */
 const maxRecordBytes = 8 * 1024;
 
 export interface ContainerFile {

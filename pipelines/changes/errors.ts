@@ -1,4 +1,4 @@
-/** Codes of errors that the publication causes. A retry would fail again, so an operator decides. */
+/** Codes of errors that the publication causes. A retry would fail again, so an operator decides what to do. */
 const publicationFaults = [
   'zip_invalid',
   'zip_crc',
@@ -18,13 +18,13 @@ const ownFaults = [
   'parser_changed',
   /** A re-baseline cannot read the publication that the head was made from. The new publication is not at fault. */
   'previous_unreadable',
-  /** The edition cannot be undone, because it states every row or has other columns than the head. */
+  /** The edition cannot be undone: its change file has every row of the register, or other columns than the head. */
   'not_correctable',
   /** The row store is full, because its positions have 32 bits. A re-baseline begins a new row store. */
   'row_store_full',
   /** A change file cannot be read, or does not follow the change file before it. */
   'change_file_damaged',
-  /** The child process ended without an answer (killed, out of memory). */
+  /** The child process (child.ts) ended without an answer, for example because it was killed or out of memory. */
   'compare_crashed',
 ] as const;
 
@@ -42,7 +42,7 @@ export class CompareError extends Error {
     this.retryable = code === 'compare_crashed';
   }
 
-  /** True if the publication causes the error. Then nothing is retried, and an operator decides. */
+  /** True if the publication causes the error. Then nothing is retried, and an operator decides what to do. */
   get isPublicationFault(): boolean {
     return (publicationFaults as readonly string[]).includes(this.code);
   }

@@ -11,7 +11,7 @@ export const changeFields = ['edition', 'op', 'seq', 'ruc', 'before', 'after', '
 export const operations = ['r', 'c', 'u', 'd'] as const;
 export type Operation = (typeof operations)[number];
 
-/** Indexes in `operations`. A record's bytes hold these numbers. */
+/** Indexes of `r`, `u` and `d` in `operations`. A record's bytes hold these numbers. */
 export const baseline = 0;
 export const differs = 2;
 export const disappears = 3;
@@ -70,7 +70,7 @@ export class ChangeCursor extends AvroCursor {
     return ruc;
   }
 
-  /** Whether the key is a RUC that begins with 20. */
+  /** Whether the key is a RUC that begins with 20, which means a company. */
   isOfCompany(): boolean {
     const { bytes, keyAt } = this;
     return this.keyEnd - keyAt === rucLength && bytes[keyAt] === digitTwo && bytes[keyAt + 1] === digitZero;

@@ -63,8 +63,8 @@ export interface ChangeRecord extends Omit<Change, 'detectedAt'> {
 }
 
 /**
- * Decodes a value of a changes topic with the current schema. Callers check the schema id first, as the consumer loop
- * does: this function could read wrong values from the bytes of another schema without an error.
+ * Decodes a value of a changes topic with the current schema. The schema id must be checked first, as the
+ * consumer loop does: this function could read wrong values from the bytes of another schema without an error.
  * @throws UndecodableRecord
  */
 export function decodeChange(value: Buffer, register: RegisterName): Change {
@@ -101,8 +101,8 @@ export interface ChangePeek {
 const peeking = new ChangeCursor();
 
 /**
- * Reads only the first fields. Most records need no more: a first edition is millions of baselines (records with op
- * `r`), and nine of ten taxpayers are not companies.
+ * Reads only the first fields of a change. Most changes need no more: a first edition is millions of baselines (changes
+ * with op `r`), and nine of ten taxpayers are not companies.
  * @throws UndecodableRecord
  */
 export function peekChange(value: Buffer): ChangePeek {

@@ -8,11 +8,11 @@ import type { RecordSchemas } from '../stream/writer-schemas.ts';
 
 export interface ChangeMessage {
   offset: string;
-  /** A record in the register's current schema. Only its rows may have other columns; then `columns` is set. */
+  /** A record in the register's current schema, except that its rows may have other columns (see `columns`). */
   value: Buffer;
   /**
-   * Number of columns of the rows. It is set for a record of another release if RowColumns (writer-schemas.ts) is
-   * `as_written`.
+   * Number of columns of the record's rows, if another release wrote the record. If it is not set, the rows have the
+   * current columns.
    */
   columns?: number;
   headers?: Readonly<Record<string, unknown>>;
@@ -38,7 +38,8 @@ export interface ChangeBatch {
 /**
  * Does the work of one batch. The loop commits the batch when the promise resolves. If the process dies before the
  * commit, the batch comes again, so a handler must be able to repeat its work.
- * @throws UndecodableRecord to stop the partition at that record; a retryable error makes the loop try again
+ * @throws UndecodableRecord to stop the partition at the record that cannot be decoded
+ * @throws a retryable error (`isRetryable` in partition-work.ts) to have the batch tried again
  */
 export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
 

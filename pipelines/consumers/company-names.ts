@@ -27,7 +27,7 @@ const searchedCells = 4;
 /** Enough bytes for all cells of a row except its texts. */
 const fixedBytes = 32;
 export const longestLength = 255;
-/** Most words that this process remembers as stored. Words that many names share come early and are remembered. */
+/** This process remembers at most this number of stored words. Common words come early, so they are among them. */
 const maxKnownWords = 200_000;
 
 /** The cells of the daily register that a search compares or shows. In every release a row begins with them. */
@@ -41,7 +41,7 @@ export interface SearchedCells {
 /**
  * Makes the rows of the tables `ranked_name` and `company_word` from changes of the daily register. Natural persons are
  * recognised by the first two digits of their RUC and skipped; their names are never read. The version of a row is its
- * edition's number, as in the table of states. If an edition changes a company's name or its rank (`standingOf`), the
+ * edition's number, as in the table `taxpayer`. If an edition changes a company's name or its rank (`standingOf`), the
  * row with the old name or rank is marked as deleted. So repeats and replays give the same rows in any order.
  */
 export class CompanyNames {
@@ -51,7 +51,7 @@ export class CompanyNames {
   readonly #known = new Set<string>();
   #fresh = new Set<string>();
 
-  /** Replaces the rows by the rows of the batch. Only the daily register has names, so other registers give no rows. */
+  /** Empties `names` and `words` and fills them from the batch. They get rows only from the daily register. */
   fill(register: RegisterName, messages: ChangeBatch['messages']): void {
     this.names.clear();
     this.words.clear();
@@ -84,8 +84,8 @@ export class CompanyNames {
   }
 
   /**
-   * Writes the company even if its name did not change, because an earlier parser may have stored another name than
-   * `before`. So each company has a row from the last edition that wrote every row, or from a later edition.
+   * Writes the company's row even if its name did not change, because an earlier parser may have read another name than
+   * `before` holds. So after an edition with every row, each company has a row of that edition or of a later one.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);

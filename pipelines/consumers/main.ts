@@ -49,7 +49,7 @@ const consumersConfiguration = processBlock
       .default(outputs.join(','))
       .transform((text) => text.split(','))
       .pipe(z.array(z.enum(outputs)).min(1)),
-    /** How long the partitions of a killed process wait for another one. README.md says what a short session risks. */
+    /** After this time Kafka gives a killed process's partitions to another. README.md says what a short time risks. */
     CONSUMER_SESSION_MS: wholeNumber(6_000, 300_000).default(loopLimits.sessionTimeoutMs),
   });
 

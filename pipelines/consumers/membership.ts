@@ -62,8 +62,8 @@ export interface LagWatchOptions {
 }
 
 /**
- * Measures the lag by the offsets that the broker reports. The client is known to stop consuming without an error after
- * a rebalance or a loss of metadata, so its own state cannot be trusted.
+ * Measures each partition's lag by the offsets that the broker reports, and so finds stuck partitions. The client is
+ * known to stop consuming without an error after a rebalance or a loss of metadata, so its own state cannot be trusted.
  */
 export class LagWatch {
   readonly #options: LagWatchOptions;

@@ -57,14 +57,14 @@ export class PartitionWork {
     this.#ending.abort();
   }
 
-  /** Handles one batch that the client fetched. Any error that it throws makes the client join the group again. */
+  /** Handles one batch that the client fetched. `fail` gets an error that neither the client nor a heartbeat caused. */
   async take(payload: EachBatchPayload, fail: (error: Error) => void): Promise<void> {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
     if (messages.length === 0 || this.isStopped(topic, partition)) return;
     // After a failed heartbeat the client still passes batches that it fetched before, and these must not be begun. The
-    // client joins the group again only after a protocol error. A broken connection gives no such error, and then the
-    // client would fetch the same batches for ever. So we throw a protocol error here.
+    // client joins the group again only after a protocol error. If the heartbeat failed with its connection, the client
+    // gets no such error and would fetch the same batches for ever. So we throw a protocol error here.
     if (!membership.joined()) throw new JoinAgain();
     const epoch = membership.epoch();
     let refused: unknown;
@@ -82,8 +82,8 @@ export class PartitionWork {
       await this.#work(payload, {
         heartbeat: async () => {
           if (this.#ending.signal.aborted) throw new LoopEnding();
-          // Only a handler that waits on purpose calls this function; the timer above sends its heartbeats without it.
-          // The client fetches nothing until all handlers are done, so one waiting handler counts for all partitions.
+          // The timer above sends the regular heartbeats, so only a handler that waits on purpose calls this function.
+          // The client fetches nothing until all handlers are done. So one wait counts as activity of all partitions.
           this.#waitedAt = Date.now();
           return heartbeat();
         },
@@ -97,7 +97,7 @@ export class PartitionWork {
       clearInterval(timer);
     }
     // A heartbeat was refused: the member was evicted, or the group rebalances. The client joins the group again when
-    // its own error is thrown again here.
+    // we pass its own error back to it.
     if (refused !== undefined) throw refused;
   }
 

@@ -53,7 +53,7 @@ export class RowBinaryWriter {
     return this.#at;
   }
 
-  /** Appends what another writer has written from `position` on. */
+  /** Appends the bytes of another writer, from `position` in that writer to the end. Call `reserve` first. */
   copy(other: RowBinaryWriter, position: number): void {
     this.#at += other.#bytes.copy(this.#bytes, this.#at, position, other.#at);
   }

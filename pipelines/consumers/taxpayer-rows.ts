@@ -25,7 +25,7 @@ export const historyColumns = [
 
 /** Makes ClickHouse rows directly from Avro bytes. Objects for each row would be most of the cost of a first load. */
 export class TaxpayerRows {
-  /** One row for each record. `history` has no rows for baselines. */
+  /** `state` gets one row for each record. `history` gets no rows for baselines (records with op `r`). */
   readonly state = new RowBinaryWriter(1024 * 1024);
   readonly history = new RowBinaryWriter(64 * 1024);
   readonly #cursor = new ChangeCursor();
@@ -33,7 +33,7 @@ export class TaxpayerRows {
   #columns = 0;
 
   /**
-   * Replaces the rows by the rows of the batch. After an error the rows must not be used.
+   * Empties `state` and `history` and fills them from the batch. After an error their rows must not be used.
    * @throws UndecodableRecord with the record's offset
    */
   fill(register: RegisterName, messages: ChangeBatch['messages']): void {

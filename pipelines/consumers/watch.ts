@@ -19,8 +19,8 @@ import { raiseWork, type Wake } from '../webhooks/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 /**
- * Makes the handler that turns changes of watched companies into events and deliveries. The keys of all rows it writes
- * are made from the change, so a repeated batch writes nothing and only wakes the webhooks again.
+ * Makes the handler that turns changes of watched companies into events and deliveries. Their database keys are made
+ * from the change, so a repeated batch writes nothing and only wakes the webhooks again.
  */
 export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler {
   const ensuredDays = new Set<string>();
@@ -44,8 +44,8 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
 }
 
 /**
- * Returns the changes of companies, without baselines, in the order of the partition. It decodes no other records. It
- * skips a replayed record, because the original stands earlier in the partition and was handled there.
+ * Returns the changes of companies, without baselines (op `r`), in the order of the partition. It decodes no other
+ * records. It skips a replayed record, because the original stands earlier in the partition and was handled there.
  */
 function candidatesOf(batch: ChangeBatch): WatchedChange[] {
   const found: WatchedChange[] = [];
@@ -79,8 +79,8 @@ interface WatchedChange {
 }
 
 /**
- * Writes the events and deliveries of one edition's changes in one batch. If the edition corrects another edition, it
- * also cancels deliveries of that edition that were not sent yet, even for companies that nobody watches now.
+ * Writes the events and deliveries for the changes that a batch has of one edition. If this edition corrects an earlier
+ * one, it also cancels deliveries of the earlier one that were not sent yet, even if nobody watches the company now.
  */
 async function announce(
   dependencies: WatchDependencies,
@@ -102,8 +102,8 @@ async function announce(
     if (batch.isStale()) return; // Another consumer has the partition and handles this batch.
   }
   const day = limaDay(edition.detectedAt);
-  // This statement has its own short transaction, because other transactions that need the same day wait for its end.
-  // It can be repeated.
+  // This statement makes the day's partitions, and can be repeated. It has its own short transaction, because other
+  // processes that need the same day wait for the transaction's end.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
   const wrong =
@@ -112,8 +112,8 @@ async function announce(
     const written = await writeEvents(client, day, edition.detectedAt, events, wrong);
     return { written, idle: await raiseWork(client, written.webhookIds, day) };
   });
-  // If the process dies here, the batch is read again. It then writes nothing and sends the wake-ups. The worker's
-  // sweeper may have sent them earlier.
+  // If the process dies here, the batch is read again: nothing is written twice, and the wake-ups are sent. The sweeper
+  // of the worker process, which wakes overdue webhooks, may have sent them earlier.
   await wakeIdle(dependencies, idle);
   report(dependencies, batch, edition, events.length, written, idle.length);
 }

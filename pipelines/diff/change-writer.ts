@@ -8,7 +8,8 @@ import { EmptyCells, encodeRow } from './large/rows.ts';
 import { attemptName, editionFileName } from './work-files.ts';
 
 /**
- * Begins the change file of an edition. The sync bytes are made from `syncName`, which differs between the two engines.
+ * Begins the change file of an edition. The bytes after each block (`sync` of ContainerWriter) are made from
+ * `syncName`, which is `sync` for large registers and `changes` for small ones.
  */
 export function beginChanges(
   folder: string,
@@ -20,7 +21,7 @@ export function beginChanges(
   return new ContainerWriter(folder, attempt, changeSchema(register), metadataOf(facts), syncOf(syncName, facts));
 }
 
-/** Begins the overlay of an edition. */
+/** Begins the overlay of an edition. `overlaySchema` explains overlays. */
 export function beginOverlay(folder: string, facts: EditionFacts): ContainerWriter {
   const { register, edition } = facts;
   const metadata = { 'padron.register': register, 'padron.edition': String(edition) };

@@ -19,8 +19,8 @@ type Answer<R> =
 const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
 /**
- * The program that compares, corrects and rebuilds. Its heap limit is enough for the rows of a small register, which a
- * re-baseline holds twice. The index of a large register (18 million rows) lies outside the heap.
+ * The program that compares, corrects and rebuilds. Its heap limit is enough for two copies of a small register's rows,
+ * which a re-baseline needs. The index of a large register (18 million rows) lies outside the heap.
  */
 export const differenceProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),

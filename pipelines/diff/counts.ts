@@ -31,7 +31,7 @@ export function rowsByKindOf(keys: Iterable<string>): Record<string, number> {
  */
 export class Tally {
   readonly #columns: readonly string[];
-  /** Number of rows of the base by kind; null for a full edition, whose counts start from zero. */
+  /** Number of the base's rows by kind. Null for a full edition (`EditionFacts.isFull`), which counts from zero. */
   readonly #baseRows: Record<string, number> | null;
   /** One count for each pair of kind and operation. */
   readonly #counts = new Float64Array(keyKinds.length * operations.length);
@@ -45,7 +45,10 @@ export class Tally {
     this.#changed = { company: new Float64Array(columns.length), other: new Float64Array(columns.length) };
   }
 
-  /** Counts one row. `kind` is its key's kind. Bit c of `changedColumns` is set if an update changed column c. */
+  /**
+   * Counts one row. `kind` is the index of its key's kind in `keyKinds`. Bit c of `changedColumns` is set if an update
+   * changed column c.
+   */
   count(kind: number, op: Operation, changedColumns: number): void {
     this.#counts[kind * operations.length + operations.indexOf(op)]! += 1;
     if (changedColumns === 0) return;

@@ -5,9 +5,10 @@ import { type ChangeFile, type ChangeFileHeader, type EditionFacts, openChangeFi
 import { CompareError } from '../changes/errors.ts';
 import type { CompareInput, CorrectInput, RebuildInput, RebuildProgress } from './types.ts';
 
-// What both engines do in the same way: the facts of an edition, the checks of its base, and the order of a rebuild.
+// The engines of large and of small registers share this file: the facts of an edition, the checks of its base, and
+// the order of a rebuild.
 
-/** Facts about the state of an edition in WORK_DIR. */
+/** Facts about the state that WORK_DIR holds: its edition, and the parser and columns that its rows were read with. */
 export type StateFacts = Pick<EditionFacts, 'edition' | 'parserVersion' | 'columns'> & { changeFileSha256: string };
 
 export function columnsOf(register: RegisterName): string[] {
@@ -59,7 +60,8 @@ export function requireSameParser(register: RegisterName, { parserVersion, colum
 
 /**
  * Checks the change file of the edition to be undone.
- * @throws CompareError `change_file_damaged` if it is of another edition, `not_correctable` if it cannot be undone
+ * @throws CompareError `change_file_damaged` if the file is of another edition
+ * @throws CompareError `not_correctable` if the edition cannot be undone
  */
 export function requireCorrectable(header: ChangeFileHeader, { register, corrects, columns }: EditionFacts): void {
   if (header.register !== register || header.edition !== corrects) {
@@ -74,8 +76,8 @@ export function requireCorrectable(header: ChangeFileHeader, { register, correct
 }
 
 /**
- * Applies change files in order, from a full edition on. `fold` makes a state from the state before it and a
- * file. Returns the last state.
+ * Applies change files in order, beginning with that of a full edition (`isFull`). `fold` applies one file to a state
+ * and returns the next state. The function returns the last state.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function foldChangeFiles<State extends StateFacts>(
@@ -103,7 +105,7 @@ export async function foldChangeFiles<State extends StateFacts>(
   return state;
 }
 
-/** Checks that a file follows the one before it. The first file must contain every row, because it has no base. */
+/** Checks that a change file follows the last one applied. The first must have every row, because it has no base. */
 function requireNext(header: ChangeFileHeader, register: RegisterName, edition: number, base: StateFacts | null): void {
   const follows =
     base === null ? header.isFull : edition === base.edition + 1 && header.baseSha256 === base.changeFileSha256;

@@ -41,7 +41,10 @@ function* textsOf(entries: readonly object[], omitted: number): Generator<string
   if (omitted > 0) yield `${JSON.stringify({ omitted })}\n`;
 }
 
-/** Escapes control characters, because they could control a terminal. `raw` has one character per byte of the line. */
+/**
+ * Also escapes the control characters U+007F to U+009F, because they could control a terminal. `raw` can contain them,
+ * because it has one character per byte of the line.
+ */
 function toJson(entry: object): string {
   return JSON.stringify(entry).replace(
     /[\u007f-\u009f]/g,
@@ -52,8 +55,8 @@ function toJson(entry: object): string {
 export type RejectReason = LineProblem | ListedReason;
 
 /**
- * Lists lines that are not rows, lines that became rows by a repair, and repeated lines of a RUC, whose last line
- * counts. Only operators may read the file. It holds rows of natural persons, so it never goes to a log.
+ * Lists lines that are not rows, lines that became rows by a repair, and repeated lines of a RUC (only the last of them
+ * counts). Only operators may read the file. The file holds rows of natural persons, so it never goes to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};

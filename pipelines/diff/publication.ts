@@ -22,8 +22,9 @@ export async function openPublication(
 }
 
 /**
- * Limits for the text of a small register. The largest real text has 4 MB and 51,000 lines, so a far larger text is not
- * that of the register. Its rows would not fit into the heap of the comparing process, which would die at each try.
+ * Limits for the text of a small register. The largest real text has 4 MB and 51,000 lines, so a text beyond the limits
+ * is not the register's. Its rows would not fit into the heap of the comparing process, and each try would kill the
+ * process.
  */
 const maxSmallTextBytes = 16 * 2 ** 20;
 const maxSmallLines = 200_000;

@@ -39,8 +39,9 @@ const compareInput = z.object({
   base: base.nullable(),
   /**
    * The head's publication and overlay, given when the head has another parser version or other columns. The edition is
-   * then a re-baseline: today's parser reads them again, and the new publication is compared with that reading. Every
-   * row is written: as `u` when a column that the head had differs, as `c` or `d` like in any edition, else as `r`.
+   * then a re-baseline: today's parser reads the head's publication again, and the new one is compared with that
+   * reading. Every row is written: as `u` when it differs in a column that the head had, as `c` when it is new, as `d`
+   * when it ended, else as `r`.
    */
   previous: z
     .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()).readonly() })
@@ -48,7 +49,10 @@ const compareInput = z.object({
 });
 export type CompareInput = z.output<typeof compareInput>;
 
-/** Undoes an edition. A RUC that still has the edition's row gets its earlier row back, else it is a conflict. */
+/**
+ * Undoes an edition. A RUC whose row is still as the edition left it gets its earlier row back. Any other RUC that the
+ * edition changed is a conflict.
+ */
 const correctInput = z.object({
   ...nextEdition,
   base,
@@ -81,7 +85,7 @@ export interface Jobs {
   rebuild: { input: RebuildInput; progress: RebuildProgress; result: Rebuilt };
 }
 
-/** The engine of large registers works with an index and a row store, that of small registers in memory only. */
+/** There are two engines: for large registers (with an index and a row store) and for small registers (in memory). */
 export type DifferenceEngine = {
   [Kind in keyof Jobs]: (
     input: Jobs[Kind]['input'],
@@ -152,7 +156,7 @@ export interface CompareResult {
   deleted: number;
   /** Rows written as `r`: all rows of a first edition, or the rows of a re-baseline that are no change. */
   baseline: number;
-  /** Known rows that stay because of a bad line. */
+  /** Rows of the base that stay because of a bad line. */
   kept: number;
   /** Rows in which an empty cell kept its previous value. */
   keptCells: number;

@@ -8,9 +8,10 @@ import { AttemptFile } from '../runtime/durable-files.ts';
 export const maxAttemptAgeMs = 24 * 3_600_000;
 
 /**
- * Returns the final name of a working file. WORK_DIR contains two kinds of them, which can be rebuilt:
- * `<register>.<hash of the change file>.index` and `.rows`. Each attempt writes under its own temporary name. A file
- * gets its final name only when its bytes are on the disk, so a file with a final name is whole.
+ * Returns the final name of a working file. WORK_DIR contains two kinds of working files:
+ * `<register>.<hash of the change file>.index` and `.rows`. Both can be rebuilt. Each attempt at a comparison,
+ * correction or rebuild writes under its own temporary name. A file gets its final name only when its bytes are on the
+ * disk, so a file with a final name is whole.
  */
 export function workFileName(register: RegisterName, changeFileSha256: string, kind: 'index' | 'rows'): string {
   return `${register}.${changeFileSha256}.${kind}`;

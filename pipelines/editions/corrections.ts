@@ -50,7 +50,7 @@ export async function findCorrection(database: Queryable, id: number): Promise<C
   return rows[0] ?? null;
 }
 
-/** Order to undo this edition: the one that is not refused, else the last refused one. Null if there is none. */
+/** Returns the order to undo this edition: the one that is not refused, else the last refused one, else null. */
 export async function correctionOf(
   database: Queryable,
   register: RegisterName,
@@ -94,8 +94,8 @@ export async function refuseCorrection(database: Queryable, id: number, reason: 
 }
 
 /**
- * Whether an operator has undone the edition that was made from the bytes `sha256`. This ends when a later correction
- * undoes that correction, or when the bytes become an edition again.
+ * Whether an operator has undone the edition that was made from the bytes `sha256`. The result is false again after a
+ * later correction undoes that correction, or after the same bytes become an edition again.
  */
 export async function isReverted(database: Queryable, register: RegisterName, sha256: string): Promise<boolean> {
   const { rows } = await database.query<{ found: boolean }>(

@@ -30,8 +30,8 @@ interface Decision {
 }
 
 /**
- * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates
- * (workflows/publication/gates.ts) are recorded but no longer stop it. `fechaDato` dates a publication without a date.
+ * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates (the checks in
+ * workflows/publication/gates.ts) are recorded but no longer stop it. `fechaDato` dates a publication without a date.
  * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine; `bytes_missing`;
  *   `date_missing` when neither the publication nor the decision has a date
  */
@@ -69,7 +69,8 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 /**
  * Requests that an edition be produced to Kafka again, because some of its rows did not arrive in ClickHouse. It
  * deletes the edition's end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows
- * once. The edition must wait to be materialised, because then there is no later edition yet. A repeat does no harm.
+ * once. The edition must be published and not materialised, because then there is no later edition yet. A repeat of the
+ * request does no harm.
  * @throws DecisionError `edition_unknown`; `state_forbids` when the edition is not published yet or is materialised
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {

@@ -71,7 +71,10 @@ export async function changeFilesFromLastFull(
   return rows;
 }
 
-/** The publication that an edition was made from. A correction has none: it gets that of the last edition before it. */
+/**
+ * The publication that an edition was made from. A correction has no publication. For a correction, this is the
+ * publication of the last edition before it that has one.
+ */
 export async function publicationUnder(
   database: Queryable,
   register: RegisterName,
@@ -100,7 +103,10 @@ export async function recentCounts(
   return rows.map((row) => row.counts);
 }
 
-/** Records that Kafka has all changes. Its publication or correction becomes `publicada`. A repeat changes nothing. */
+/**
+ * Records that Kafka has all changes of the edition. The edition's publication or correction becomes `publicada`. A
+ * repeat changes nothing.
+ */
 export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
   await client.query(
     'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
@@ -137,7 +143,7 @@ export async function recordNotified(database: Queryable, register: RegisterName
   );
 }
 
-/** Facts that a reader of stored rows needs about the edition that wrote them. They never change. */
+/** Facts that a reader of stored rows needs about the edition that wrote the rows. These facts never change. */
 export interface EditionFacts {
   register: RegisterName;
   number: number;
@@ -146,7 +152,7 @@ export interface EditionFacts {
   corrects: number | null;
   /** Columns of the edition's rows, in order. Editions of a later release may have other columns. */
   columns: readonly string[];
-  /** Whether this edition wrote every row of the register. The history then lacks the rows that did not change. */
+  /** Whether this edition wrote every row. The table `register_change` has only those of its rows that changed. */
   isFull: boolean;
 }
 
@@ -187,7 +193,7 @@ export async function editionPartitions(
   return rows;
 }
 
-/** Records where an edition ends. A repeat never lowers an offset, because a reader may already wait for it. */
+/** Records where an edition ends in each partition. A repeat never lowers an offset that a reader may wait for. */
 export async function recordEditionPartitions(
   database: Queryable,
   register: RegisterName,

@@ -12,7 +12,7 @@ export interface FrozenDifference {
   detectedAt: Date;
   changeFileSha256: string;
   overlaySha256: string | null;
-  /** Parser version and columns of the change file. A later release, with others, may freeze the edition. */
+  /** Parser version and columns of the change file. The release that freezes the edition may have others. */
   parserVersion: number;
   columns: readonly string[];
   changes: number;

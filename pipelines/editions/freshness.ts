@@ -24,7 +24,7 @@ interface LatenessLimits {
 const list: LatenessLimits = { maxProbeAgeHours: 24, maxOpenHours: 6, maxDataAgeDays: 45 };
 
 export const latenessByRegister: Readonly<Record<RegisterName, LatenessLimits>> = {
-  // SUNAT publishes at about 02:40 and we probe until 08:30. If 36 hours brought nothing, a whole morning was missed.
+  // SUNAT publishes at about 02:40; we probe until 08:30. If the last publication is 36 hours old, we missed a morning.
   padron_reducido: { maxProbeAgeHours: 24, maxOpenHours: 6, maxPublicationAgeHours: 36 },
   padron_mensual: { maxProbeAgeHours: 24, maxOpenHours: 6, maxDaysAfterMonth: 45 },
   agentes_retencion: list,
@@ -51,7 +51,7 @@ export function lateness(head: DatedHead, limits: LatenessLimits, now: Date): st
   if (head.fecha_dato === null) reasons.push('it has no edition yet');
   if (head.probed_at === null) reasons.push('its official site has never answered');
   else add('its official site last answered', hoursSince(head.probed_at), limits.maxProbeAgeHours, 'h');
-  // A step that fails again and again never reaches a final state. This limit shows that the work does not advance.
+  // If a step fails again and again, its work never reaches a final state. This limit shows that the work stands still.
   if (head.open_since !== null) {
     add('what is on its way began', hoursSince(head.open_since), limits.maxOpenHours, 'h');
   }
@@ -77,7 +77,7 @@ export interface RegisterFreshness
   rows: number | null;
   /** Number of the oldest edition that is still to be published, materialised or notified. */
   on_its_way: number | null;
-  /** When the oldest unfinished edition, correction or publication began. A pause leaves publications out. */
+  /** When the oldest unfinished edition, correction or publication began. During a pause, publications do not count. */
   open_since: Date | null;
   /** Number of publications that wait for an operator. */
   quarantined: number;

@@ -32,7 +32,7 @@ export async function ensureHead(database: Queryable, register: RegisterName): P
 }
 
 export async function readHead(database: Queryable, register: RegisterName, lock = false): Promise<Head> {
-  // A separate statement takes the lock. So the next statement also reads what was committed during the wait for it.
+  // A statement of its own takes the lock, so the next statement also reads what was committed during the wait.
   if (lock) await database.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
   const { rows } = await database.query<Head>(
     `SELECT head.register, head.edition, head.fecha_dato, head.published_at, head.publication_sha256, head.partitions,

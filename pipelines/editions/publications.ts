@@ -15,7 +15,7 @@ interface GateRecord {
   text: string;
 }
 
-/** A row of the table `publication`, with its column names, and its edition's progress. Dates are text, times Date. */
+/** A row of the table `publication` and its edition's progress. Days are strings, and times are `Date` objects. */
 export interface Publication {
   id: number;
   register: RegisterName;
@@ -37,7 +37,7 @@ export interface Publication {
   compare_result: Record<string, unknown> | null;
   detected_at: Date;
   downloaded_at: Date | null;
-  /** When retention removed its bytes from the archive. Null when the bytes are there or never were. */
+  /** When retention removed the publication's bytes from the archive. Null when they are there or never were. */
   removed_at: Date | null;
   state_at: Date;
   edition: number | null;
@@ -75,8 +75,9 @@ export async function listPublications(
 
 /**
  * Finds the row of the version that a probe has just seen at `url`, or inserts a row in state `detectada`. `isNew`
- * means that its bytes are still to be downloaded. A file at another address is another version, even with equal
- * validators. A detected version that the site replaced before we downloaded it becomes `sustituida`.
+ * means that the version's bytes are still to be downloaded. A file at another address is another version, even with
+ * equal validators (ETag, Last-Modified). A detected version that the site replaced before we downloaded it becomes
+ * `sustituida`.
  */
 export async function detectPublication(
   client: PoolClient,
@@ -90,7 +91,7 @@ export async function detectPublication(
   const isThere = (row: VersionRow) => row.url === null || row.url === url;
   const isVersion = (row: VersionRow) => isThere(row) && sameVersion(row, version);
   // The download of a waiting version is resumed when the site still has that version. It is also resumed when the
-  // version has no validators and the site sends no ETag, because then nothing shows that the site has another one.
+  // version has no validators and the site sends no ETag, because then nothing shows that the site's file has changed.
   const waiting = rows.find(
     (row) =>
       row.state === 'detectada' &&
@@ -113,7 +114,7 @@ export async function detectPublication(
   return { id: inserted.rows[0]!.id, isNew: true, sha256: null };
 }
 
-/** A probe recognises only this many of the newest versions. A site goes back to a version a few days old at most. */
+/** A probe recognises only this many of the newest versions. Sites go back at most to a version of a few days ago. */
 const knownVersions = 60;
 
 type VersionRow = Validators & Pick<Publication, 'id' | 'state' | 'sha256' | 'url'>;
@@ -128,7 +129,10 @@ async function lastVersions(database: Queryable, register: RegisterName, count: 
 }
 
 export interface KnownVersion extends Pick<Publication, 'url' | 'sha256'> {
-  /** A conditional probe sends them. Null until the download, because the probe must first find the version again. */
+  /**
+   * A probe sends them, so that the site can answer that nothing changed. Null until the version is downloaded, because
+   * until then a probe must find the version again.
+   */
   validators: Validators | null;
 }
 
@@ -217,7 +221,7 @@ export async function movePublication(
   return rowCount === 1;
 }
 
-/** Id of the next publication to become an edition: the oldest (`published_at`) that is downloaded and in progress. */
+/** Id of the next publication to become an edition: of all downloaded and unfinished ones, the one published first. */
 export async function nextPublication(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM publication WHERE register = $1 AND state IN ('descargada', 'verificada', 'comparada')
@@ -227,7 +231,7 @@ export async function nextPublication(database: Queryable, register: RegisterNam
   return rows[0]?.id ?? null;
 }
 
-/** Whether a version was detected over `olderThanMs` ago and is not downloaded: its `fetch` died or gave up. */
+/** Whether a version detected over `olderThanMs` ago is still not downloaded, because its `fetch` died or gave up. */
 export async function hasAbandonedDownload(
   database: Queryable,
   register: RegisterName,

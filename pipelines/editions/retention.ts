@@ -7,10 +7,10 @@ import { openStates } from './publications.ts';
 const maxRemovals = 50;
 
 /**
- * Removes from the archive the bytes of publications that were downloaded more than `days` ago, and records this. It
- * keeps the bytes of publications in quarantine and of the register's head, which verification and a re-baseline read.
- * It removes nothing while a publication of the register is in progress. Resolves with the number of removed objects.
- * Call it again until that number is 0.
+ * Removes from the archive the bytes of publications that were downloaded more than `days` days ago, and records this.
+ * It keeps the bytes of publications in quarantine, which are verified after an approval, and those of the head, which
+ * a re-baseline reads. It removes nothing while a publication of the register is in progress. Resolves with the number
+ * of removed objects. Call it again until that number is 0.
  */
 export function removeOldPublications(
   pool: Pool,
@@ -23,7 +23,7 @@ export function removeOldPublications(
     await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
     const hashes = await removable(client, register, days);
     for (const sha256 of hashes) await archive.remove({ register, kind: 'publications', sha256 });
-    // If the process dies before the commit, the catalogue still names removed bytes. A repeat records the removal.
+    // If the process dies before the commit, `removed_at` is still null for removed bytes. A repeat then sets it.
     await client.query('UPDATE publication SET removed_at = now() WHERE register = $1 AND sha256 = ANY ($2)', [
       register,
       hashes,

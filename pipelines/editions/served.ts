@@ -5,7 +5,7 @@ import type { Pool } from '../runtime/postgres.ts';
 export interface ServedEdition {
   register: RegisterName;
   number: number;
-  /** Date of the data, YYYY-MM-DD. A repeated publication moves it forward, but never beyond the requested day. */
+  /** Date of the data, YYYY-MM-DD. The same bytes published again move it forward, but not beyond the requested day. */
   fechaDato: string;
   publishedAt: Date;
   /** Null while the edition's rows are still being written. */
@@ -16,15 +16,15 @@ export interface ServedEdition {
 
 /**
  * Returns the served edition of each register that has one. One statement reads them all, so that an answer about
- * several registers shows one moment. When the same bytes are published again, they become a publication in state
- * `repetida` but no edition. The edition then has the dates of the newest of these publications. A correction has the
- * publication of the head that it was made from, so its dates move in the same way. When the source only confirms its
- * bytes, `confirmDate` has already moved the date of the publication itself.
+ * several registers shows one moment. When a site publishes the same bytes again, they become a publication in state
+ * `repetida` and no new edition. The edition made from these bytes then gets the dates of the newest such publication.
+ * The dates of a correction move in the same way, with the publication of the head that it was made from. When the site
+ * only gives the same publication a later date, `confirmDate` has already stored that date in the publication.
  *
  * With `day` (YYYY-MM-DD), it returns each register's edition as of that day: the highest number whose own date is not
- * after `day`. The edition gets its last date that is not after `day`. A correction has the date of the head that it
- * was made from. So it counts from that date on, and answers for earlier days stay the same. The database has only the
- * last date that `confirmDate` wrote. If `day` is before that date, the edition has its own date.
+ * after `day`. The edition gets its last date that is not after `day`. A correction's own date is that of the head that
+ * it was made from. So it counts from that date on, and answers for earlier days stay the same. The database has only
+ * the last date that `confirmDate` wrote. If `day` is before that date, the edition has its own date.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (
@@ -39,7 +39,7 @@ export async function servedEditions(pool: Pool, day?: string): Promise<Map<Regi
 
 const endOfTime = 'infinity';
 
-/** The first day for which the register has a complete edition. Null when it was never loaded. */
+/** The first day for which the register has a complete edition. Null when the register was never loaded. */
 export async function firstServedDay(pool: Pool, register: RegisterName): Promise<string | null> {
   const { rows } = await pool.query<{ day: string | null }>({
     name: 'first-served-day',

@@ -10,9 +10,9 @@ const maxPageBytes = 1_000_000;
 
 /**
  * Finds when a fetched file was published and the day of its data, as `source.date` says. The time of publication
- * orders versions. It is `Last-Modified` if the file has it, else the start of the data's day in Lima. This also holds
- * when a page gives the day of the data. If that day were the time of publication, an old copy would count as new as
- * soon as the page shows a later day.
+ * orders versions. It is `Last-Modified` if the file has it, else the start of the data's day in Lima. `Last-Modified`
+ * comes first even when a page gives the day of the data. Otherwise an old copy of the file would count as new as soon
+ * as the page shows a later day.
  * @param file `Last-Modified` of the answer that carried the bytes, and the beginning of the text if it can be read
  * @throws SourceError retryable, when the page is needed and its site does not answer
  */
@@ -36,7 +36,7 @@ export async function dateOf(
   return { ...onPage, publishedAt: modified?.publishedAt ?? onPage.publishedAt };
 }
 
-/** The date on the register's own page. @throws SourceError retryable, when its site does not answer */
+/** The date on the register's own page. @throws SourceError retryable, when the page's site does not answer */
 export async function dateOnPage(access: SiteAccess, source: RegisterSource, signal: AbortSignal): Promise<Dating> {
   const { date, pageUrl } = source;
   if (date.from === 'text' || pageUrl === null) return { undated: 'the register has no page that says its day' };

@@ -16,7 +16,7 @@ export interface RegisterSource {
   date: SourceDating;
 }
 
-/** A zip with exactly one entry whose name matches, or the text itself. */
+/** The file that a site offers: a zip with exactly one entry whose name matches `entry`, or the text itself. */
 export type Container = { kind: 'zip'; entry: RegExp } | { kind: 'plain' };
 
 /** Where the date of the data comes from. The time of publication is `Last-Modified` if the source sends it. */
@@ -41,7 +41,7 @@ export interface LargeFormat {
    * written.
    */
   emptyMarkers: readonly string[];
-  /** Returns null when the first line is the known header, else what is wrong. That text never quotes the line. */
+  /** Returns null when `line` is the known header, else a text that says what is wrong and never quotes the line. */
   problemOfHeader(line: Uint8Array): string | null;
   /**
    * Turns the published text into the form that the scanner reads: a header line, then one line per row. Cells end with
@@ -80,8 +80,8 @@ export const keptReasons: ReadonlySet<string> = new Set<ListedReason>(['control_
 
 export interface SmallText {
   /**
-   * Rows by key (a RUC or a supplier's id), in any order. The last of repeated lines counts. Cells are in the order of
-   * the columns.
+   * Rows by key (a RUC or a supplier's id), in any order. If a line is repeated, the last one counts. Cells are in the
+   * order of the columns.
    */
   rows: Map<string, { cells: readonly string[]; line: number }>;
   lines: number;

@@ -12,7 +12,7 @@ import {
 } from './supplier-bars.ts';
 import { pageDate, taxpayerListFormat } from './taxpayer-list.ts';
 
-/** One of SUNAT's lists of taxpayers: a zip in the site's folder for lists, and a page with the day of its update. */
+/** One of SUNAT's taxpayer lists: a zip in the site's folder for lists, and a page with the day of the last update. */
 function taxpayerList(
   register: 'agentes_retencion' | 'buenos_contribuyentes',
   { file, page, entry }: { file: string; page: string; entry: RegExp },
@@ -30,7 +30,7 @@ function taxpayerList(
   };
 }
 
-/** One of the procurement agency's files of barred suppliers. The hexadecimal folder changes with site releases. */
+/** One of the procurement agency's files of barred suppliers. A release of the site changes the hexadecimal folder. */
 function supplierBars(register: RegisterName, path: string, layouts: readonly BarLayout[]): RegisterModule {
   return {
     register,

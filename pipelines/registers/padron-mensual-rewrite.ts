@@ -29,7 +29,7 @@ export type Delimiter = '|' | ',';
 const byteOrderMark = /^\u00ef\u00bb\u00bf/;
 const comparedNames = columnNames.map(comparedName);
 
-/** Similar files had a space before a name or other capitals, so spaces around a name and capitals are ignored. */
+/** Similar files had a space before a name, or other capitals. So the comparison of names ignores both. */
 function comparedName(name: string): string {
   return name.trim().toLowerCase();
 }
@@ -186,9 +186,9 @@ class MonthlyText {
 
   /**
    * Returns the length in bytes of the UTF-8 character at `at`, or 0 when the byte is Windows-1252. The first byte
-   * above 0x7f decides the encoding of the file, because in Windows-1252 the byte after an accented letter cannot
-   * continue a UTF-8 character. In a UTF-8 file, a byte that is not UTF-8 is still read as Windows-1252. That loses
-   * least: either only this byte is wrong, or the first character was, and the file is Windows-1252.
+   * above 0x7f decides the encoding of the file, because in Windows-1252 the byte after an accented letter does not
+   * continue a UTF-8 character. In a UTF-8 file, a byte that is not UTF-8 is read as Windows-1252. That loses least:
+   * either only this byte is wrong, or the first character was misread and the whole file is Windows-1252.
    */
   #lengthOfCharacter(bytes: Buffer, start: number, at: number): number {
     const length = characterLength(bytes, at);

@@ -4,7 +4,7 @@ import { cellsPerRow, periodOf, readHeader, rewriteLines } from './padron-mensua
 export const padronMensualFormat: LargeFormat = {
   size: 'large',
   cells: cellsPerRow,
-  // `0` does not mark an empty cell: in the number of workers it is a value.
+  // `0` is not in this list, because in the column of the number of workers it is a value.
   emptyMarkers: ['', '-', 'NO DISPONIBLE'],
   problemOfHeader(line) {
     const header = readHeader(line);
@@ -13,7 +13,10 @@ export const padronMensualFormat: LargeFormat = {
   canonical: rewriteLines,
 };
 
-/** Returns the first day of the month in PERIODO_PUBLICACION of the first complete row that has a valid month there. */
+/**
+ * Returns the first day (YYYY-MM-DD) of the month that the column PERIODO_PUBLICACION names, or null when no row names
+ * one. Rows without a valid month are skipped, and so is the last line, because the text may end in the middle of it.
+ */
 function dateOfText(start: Buffer): string | null {
   const lines = start.toString('latin1').split(/\r?\n/).slice(0, -1);
   const [first, ...rows] = lines.map((line) => Buffer.from(line, 'latin1'));

@@ -36,7 +36,7 @@ export function problemOfHeader(line: Uint8Array): string | null {
   return `column ${differs + 1} is not called ${names[differs]}`;
 }
 
-/** The daily register of every taxpayer. Nothing inside the file says its day. */
+/** The daily register of every taxpayer. The file itself does not contain the date of its data. */
 export const padronReducidoModule: RegisterModule = {
   register: 'padron_reducido',
   source: {
@@ -53,8 +53,8 @@ const writtenDate = /\b\d{2}\/\d{2}\/\d{4}\b/;
 
 /**
  * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download had no
- * `Last-Modified`. Null when the heading has no date or a day that does not exist. The time of publication is the start
- * of the day in Lima.
+ * `Last-Modified`. Null when the heading has no date, or a date that does not exist. The start of that day in Lima
+ * counts as the time of publication.
  */
 export function dateFromLandingPage(html: string): SourceDate | null {
   for (const [, inside] of html.matchAll(heading)) {

@@ -19,9 +19,9 @@ export type PartNote = z.output<typeof noteSchema>;
 
 /**
  * A download in progress has two files on disk: its bytes under a temporary name, and a note of the version that the
- * site declared. With the note, a later process can resume the download. The note stays until the catalogue names the
- * publication. If the process dies after the file is archived and before the catalogue names it, the next process finds
- * the finished note and does not download the file again.
+ * site declared. With the note, a later process can resume the download. The note stays until PostgreSQL has a row for
+ * the publication. If the process dies after the file is archived and before that row is written, the next process
+ * finds the finished note and does not download the file again.
  */
 export class PartFile {
   readonly path: string;
@@ -51,7 +51,10 @@ export class PartFile {
     return (await stat(this.path).catch(() => null))?.size ?? 0;
   }
 
-  /** Opens the file to write on from byte `from`. Cuts off all bytes from there on, and hashes the bytes before. */
+  /**
+   * Opens the file and cuts it at byte `from`, so that writing continues there. The returned hash already contains the
+   * bytes before `from`.
+   */
   async openAt(from: number): Promise<{ handle: FileHandle; hash: Hash }> {
     const handle = await open(this.path, from === 0 ? 'w' : 'r+');
     const hash = createHash('sha256');

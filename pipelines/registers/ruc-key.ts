@@ -2,7 +2,7 @@ import { checkDigit, rucPrefixes } from '../../schemas/ruc.ts';
 
 /**
  * A RUC's key is (the index of its prefix in `rucPrefixes`) × 10⁸ + the eight digits after the prefix. It omits the
- * check digit, which can be computed from the other ten. Keys have the order of the RUCs and are below `keyLimit`, so a
+ * check digit, which can be computed from the other ten. Keys sort like their RUCs. All keys are below `keyLimit`, so a
  * bitmap with one bit per possible RUC takes 62.5 MB.
  */
 export const keyLimit = rucPrefixes.length * 100_000_000;

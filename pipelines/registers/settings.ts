@@ -4,7 +4,7 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import type { RegisterSource } from './module.ts';
 import { registerModules } from './modules.ts';
 
-/** Each register's source with the addresses of this installation, by default the official ones. */
+/** Each register's source with the addresses that this installation uses. By default they are the official ones. */
 export type Sources = Readonly<Record<RegisterName, RegisterSource>>;
 
 type UrlSettings = { [Name in RegisterName as `SOURCE_${Uppercase<Name>}_URL`]: string };
@@ -16,10 +16,13 @@ const urlSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}
 const pageSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}_PAGE_URL` as keyof PageSettings;
 const address = (official: string) => z.url({ protocol: /^https?$/ }).default(official);
 
-/** Some official sites refuse (403, 418) a user agent unless it begins like a browser's. This one also names us. */
+/** Some official sites refuse (403, 418) a user agent that does not begin like a browser's. Ours begins so. */
 const defaultUserAgent = 'Mozilla/5.0 (compatible; Padron/1.0)';
 
-/** SOURCE_<REGISTER>_URL (`{AAAAMM}` stands for a month), and SOURCE_<REGISTER>_PAGE_URL if the source has a page. */
+/**
+ * Each register has the setting SOURCE_<REGISTER>_URL, in which `{AAAAMM}` stands for a month. A register whose source
+ * has a page also has SOURCE_<REGISTER>_PAGE_URL.
+ */
 export const sourceBlock = z.object({
   ...(Object.fromEntries(
     Object.values(registerModules).flatMap(({ register, source }) => [
@@ -47,8 +50,8 @@ const monthMark = '{AAAAMM}';
 const monthsBack = 3;
 
 /**
- * Returns the addresses where a file's newest version may be, newest first. A `url` without `{AAAAMM}` is the only one.
- * Otherwise there is one address for this month (in Lima) and one for each of the `monthsBack` months before.
+ * Returns the addresses where a file's newest version may be. If `url` has no `{AAAAMM}`, it is the only address.
+ * Otherwise the list has one address for this month (in Lima), then one for each of the `monthsBack` months before it.
  */
 export function addressesOf(url: string, now: Date): string[] {
   if (!isByMonth(url)) return [url];

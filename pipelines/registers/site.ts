@@ -34,8 +34,8 @@ const maxRedirects = 3;
 
 /**
  * Sends a request and follows at most `maxRedirects` redirects. The egress guard (runtime/egress) checks each address.
- * @throws SourceError `source_unavailable` when there is no answer or one redirect too many, `source_refused` when the
- * guard refuses an address, `cancelled` when the signal has aborted
+ * @throws SourceError `source_unavailable` when there is no answer or there are too many redirects, `source_refused`
+ * when the guard refuses an address, `cancelled` when the signal has aborted
  */
 export async function askSite(
   access: SiteAccess,
@@ -58,7 +58,8 @@ async function ask(access: SiteAccess, request: Parameters<typeof guardedRequest
   try {
     return await guardedRequest(access.dispatcher, access.policy, {
       ...request,
-      // No compressed answer is accepted, because a download is hashed and resumed by the bytes that the site stores.
+      // Ask the site not to compress its answer. The hash of a download and the position at which it is resumed must
+      // belong to the bytes that the site stores.
       headers: { 'accept-encoding': 'identity', 'user-agent': access.userAgent, ...request.headers },
     });
   } catch (error) {
@@ -83,7 +84,7 @@ export function validatorsOf(headers: GuardedAnswer['headers']): Validators {
   return { etag: headers.etag ?? null, lastModified: headers['last-modified'] ?? null };
 }
 
-/** Compares the ETags if both answers have one, else the Last-Modified times. False if either time is missing. */
+/** Compares the ETags if both answers have one. Otherwise both must have the same Last-Modified time. */
 export function sameVersion(one: Validators, other: Validators): boolean {
   if (one.etag !== null && other.etag !== null) return one.etag === other.etag;
   return one.lastModified !== null && one.lastModified === other.lastModified;
@@ -103,7 +104,7 @@ export type ProbeResult =
  * Asks which version of a file the site has now, without downloading it. It sends a conditional HEAD. If the site does
  * not support HEAD, it sends a conditional GET and drops the body. `isPage` is true when the content type is HTML, as
  * in error pages with status 200.
- * @throws SourceError retryable, when the status is not 200, 304, 404 or 410
+ * @throws SourceError the errors of `askSite`, and a retryable one when the status is not 200, 304, 404 or 410
  */
 export async function probeSite(
   access: SiteAccess,

@@ -100,7 +100,7 @@ interface Supplier {
   sanctions: Map<string, Sanction>;
 }
 
-/** @throws CompareError `header_changed`, `empty` */
+/** @throws CompareError `empty` when the text has no line, `header_changed` when its header is not one of `layouts` */
 function readBars(text: Buffer, layouts: readonly BarLayout[]): SmallText {
   const lines = linesOf(text);
   const layout = knownHeader(lines.next().value, layouts);

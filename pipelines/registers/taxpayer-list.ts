@@ -13,7 +13,7 @@ export const listLayout = { names: ['Ruc', 'Nombre/Razon', 'A partir del', 'Reso
 
 export const taxpayerListFormat: SmallFormat = { size: 'small', read: readTaxpayerList };
 
-/** @throws CompareError `header_changed`, `empty` */
+/** @throws CompareError `empty` when the text has no line, `header_changed` when its header is not the known one */
 function readTaxpayerList(text: Buffer): SmallText {
   const lines = linesOf(text);
   knownHeader(lines.next().value, [listLayout]);
@@ -38,7 +38,10 @@ function readTaxpayerList(text: Buffer): SmallText {
   return { rows, lines: read, listed };
 }
 
-/** Why a line is rejected, in the words of the daily register's reject file. Null when the line is a valid row. */
+/**
+ * Returns why a line is rejected, or null when the line is a valid row. The daily register's reject file uses the same
+ * reasons.
+ */
 function problemOfLine(cells: readonly string[]): ListedReason | null {
   const check = checkRuc(cells[0]!);
   if (!check.ok)
@@ -47,8 +50,8 @@ function problemOfLine(cells: readonly string[]): ListedReason | null {
 }
 
 /**
- * The RUC that a rejected line names, with the right check digit. Its row in the last edition stays as it is, so it
- * is not reported as removed.
+ * Returns the RUC of a rejected line with its check digit corrected, or null when the line has no RUC. The row that
+ * this RUC has in the last edition stays as it is, so the RUC is not reported as removed.
  */
 function namedRuc(text: string): string | null {
   const ten = text.slice(0, 10);
@@ -56,7 +59,10 @@ function namedRuc(text: string): string | null {
   return `${ten}${checkDigit(ten)}`;
 }
 
-/** Returns YYYY-MM-DD (may be after the publication), '' when the cell has no date, or the text if it is no day. */
+/**
+ * Returns the cell's date as YYYY-MM-DD, '' when the cell has no date, or the cell's text when it is not a valid date.
+ * The date may be later than the publication.
+ */
 function startDay(text: string): string {
   return isNoDate(text) ? '' : (writtenDay(text) ?? text);
 }
@@ -70,7 +76,7 @@ const updated = /actualizado\s+al\s*:?\s*(\d{2}\/\d{2}\/\d{4})/;
 
 /**
  * The day that a list's own page gives as its last update ("Actualizado al : dd/mm/yyyy"), or a text that says why
- * there is none. A page that names only the other list is refused, because the two addresses have been swapped before.
+ * there is none. A page that names only the other list is refused, because the two pages have been swapped before.
  * A list with the other list's date would look fresh when it is not.
  */
 export function pageDate(html: string, list: keyof typeof ownWords, now: Date): SourceDate | string {

@@ -1,6 +1,7 @@
 /**
- * Code points of the bytes 0x80 to 0x9f. The WHATWG decoder of Windows-1252 is not used, because it turns the five
- * undefined bytes into invisible control characters. Here they become U+FFFD, which a person sees as unreadable.
+ * Code points of the bytes 0x80 to 0x9f. Windows-1252 leaves five of these bytes undefined. The WHATWG decoder is not
+ * used, because it turns them into invisible control characters. Here they become U+FFFD, which a person sees as
+ * unreadable.
  */
 const upperHalf = [
   0x20ac, 0xfffd, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0xfffd,
@@ -38,7 +39,7 @@ export function decodeWindows1252(bytes: Uint8Array, start: number, end: number)
     .replace(undefinedOrPunctuation, (character) => String.fromCharCode(codePointOf[character.charCodeAt(0)]!));
 }
 
-/** Encodes text that was decoded here. @throws RangeError for a character that Windows-1252 lacks */
+/** Does the reverse of `decodeWindows1252`. @throws RangeError for a character that Windows-1252 lacks */
 export function encodeWindows1252(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at += 1) bytes[at] = byteOfCodePoint(text.charCodeAt(at));
@@ -64,8 +65,8 @@ export interface TextLine {
 }
 
 /**
- * Lines of a small text. CR, CR LF and LF each end a line, because SUNAT writes its lists with CR alone. A last line
- * without a line end is also a line. Empty lines are left out, but they count in the line numbers.
+ * Yields the lines of a text. CR, CR LF and LF each end a line, because SUNAT writes its lists with CR alone. A last
+ * line without a line end is also a line. Empty lines are left out, but they count in the line numbers.
  */
 export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   let line = 1;

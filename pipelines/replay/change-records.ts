@@ -14,7 +14,7 @@ import { type EditionFile, ReplayError } from './types.ts';
 export class ChangeRecords extends BlockCursor {
   /** The columns of a row in this file's own schema. */
   readonly columns: readonly string[];
-  /** The row's key in ClickHouse. */
+  /** The record's key as ClickHouse stores it: the number that `stateKeyOf` (schemas/ruc.ts) gives. */
   stateKey = 0;
   /** The key by which the file is sorted: a RUC as a number, or a supplier's id as text with one character per byte. */
   order: number | string = -1;
@@ -35,7 +35,7 @@ export class ChangeRecords extends BlockCursor {
     this.edition = this.#edition;
   }
 
-  /** @throws ReplayError `change_file_damaged` */
+  /** @throws ReplayError `change_file_damaged` when the file cannot be read or belongs to another edition */
   static async open({ path, edition }: EditionFile, register: RegisterName): Promise<ChangeRecords> {
     const file = await damagedAs(edition, () => openChangeFile(path));
     try {
@@ -47,7 +47,10 @@ export class ChangeRecords extends BlockCursor {
     }
   }
 
-  /** Moves this object's one cursor to the row that begins at `position` (`beforeAt` or `afterAt`) and returns it. */
+  /**
+   * Returns a cursor at the row that begins at `position` (`beforeAt` or `afterAt`). All calls move and return the same
+   * cursor.
+   */
   cellsAt(position: number): AvroCursor {
     this.#cells.reset(this.bytes, position, this.at);
     return this.#cells;

@@ -12,7 +12,8 @@ export type VerifyMessage =
   | { kind: 'result'; report: VerifyReport }
   | { kind: 'error'; code: string; message: string; retryable: boolean };
 
-// The heap limit can be low, because the buffers of blocks and ranges are not in the JavaScript heap.
+// The heap limit can be low, because the large buffers are not in the JavaScript heap. They hold blocks of change files
+// and hashes of rows.
 const runVerification = inOwnProcess({
   url: new URL('./main.ts', import.meta.url),
   maxHeapMb: 384,
@@ -22,7 +23,7 @@ const runVerification = inOwnProcess({
 /**
  * Runs `verify` in a child process. When the signal aborts, this function kills the child and waits for its end.
  * @throws ReplayError from the child, or `verify_crashed` when the child ended without an answer; the signal's
- * reason when it aborts
+ * reason when the signal aborts
  */
 export async function verifyInChild(
   input: VerifyInput,

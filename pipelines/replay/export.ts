@@ -22,7 +22,7 @@ export interface ExportedChange {
   fecha_dato: string;
   /** Milliseconds since 1970. */
   detected_at: number;
-  /** The edition that this change undoes. */
+  /** The edition that this change undoes, or null when the change belongs to no correction. */
   corrects: number | null;
 }
 
@@ -47,7 +47,10 @@ export async function* exportedChanges(editions: readonly SelectedEdition[]): As
   }
 }
 
-/** Writes a JSON line per change, waits for a slow reader, and leaves the stream open. `report` gets the line count. */
+/**
+ * Writes a JSON line per change, waits for a slow reader, and leaves the stream open. `report` gets the number of lines
+ * so far.
+ */
 export async function writeNdjson(
   batches: AsyncIterable<readonly ExportedChange[]>,
   out: Writable,
@@ -84,8 +87,8 @@ const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const;
 
 /**
  * Returns the columns of the Parquet file: edition, op, ruc, fecha_dato (date), detected_at (timestamp), corrects, and
- * then each column of the register twice, as `before_…` and `after_…`. The `before_…` cells are null when the change
- * has no row before it, and the `after_…` cells are null when it has no row after it.
+ * then each column of the register twice, as `before_…` and `after_…`. All `before_…` cells are null when the change's
+ * `before` is null, and all `after_…` cells are null when its `after` is null.
  */
 function columnsOf(register: RegisterName): ParquetColumn[] {
   const sides = (['before', 'after'] as const).flatMap((side) =>
@@ -116,7 +119,7 @@ function columnsOf(register: RegisterName): ParquetColumn[] {
   ];
 }
 
-/** Writes the changes as one Parquet file, group by group. `path` gets the file only when it is complete. */
+/** Writes the changes as one Parquet file, row group by row group. The file is at `path` only when it is complete. */
 export function writeParquet(
   register: RegisterName,
   batches: AsyncIterable<readonly ExportedChange[]>,
@@ -167,7 +170,7 @@ class OpenFileWriter extends ByteWriter {
     this.#file = file;
   }
 
-  /** The library calls this after each group. */
+  /** The library calls this after each row group. */
   flush(): void {
     const bytes = this.getBytes();
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
@@ -181,8 +184,8 @@ class OpenFileWriter extends ByteWriter {
 
 /**
  * Sends these editions into the register's changes topic once more, oldest first. Each record gets the header `replay`.
- * Nothing is sent before the events of all these editions are written. If the process dies half way, a repeat sends
- * some records once more, and readers take equal records as one.
+ * Nothing is sent while events of any of these editions are still to be written. If the process dies half way, a repeat
+ * sends some records once more, and readers take equal records as one.
  * @throws ReplayError `edition_not_notified` when events of an edition are not written yet; StreamError
  */
 export async function replayIntoKafka(

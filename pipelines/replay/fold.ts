@@ -10,7 +10,10 @@ import { type EditionFile, ReplayError } from './types.ts';
 
 /** Number of records between two progress reports. The signal is checked at the same times. */
 const recordsPerReport = 1 << 14;
-/** Enough for eleven years of daily files. A fold holds one block of each file in memory, a quarter of a megabyte. */
+/**
+ * Most change files that one fold reads: eleven years of daily files. A fold holds one block of each file in memory,
+ * and a block has a quarter of a megabyte.
+ */
 const mostFiles = 4_000;
 
 interface FoldOptions {
@@ -24,7 +27,8 @@ interface FoldOptions {
  * state. A newest record may be a deletion (`op` is `disappears`). The first file must be of an edition that wrote
  * every row. Each file is sorted by key, so the merge holds only one block of each file in memory. `take` may use a
  * record until it returns or its promise settles.
- * @throws ReplayError `change_file_damaged`, `too_many_files`; the signal's reason
+ * @throws ReplayError `change_file_damaged`, or `too_many_files` when there are more than `maxFiles`; the signal's
+ * reason when the signal aborts
  */
 export async function fold(
   register: RegisterName,
@@ -146,10 +150,10 @@ interface Message {
 /**
  * Inserts an edition's change file into the tables of history, names and state, as the consumers insert records from
  * Kafka. A repeat changes nothing, because each row replaces an equal row. A file that an older release wrote gives the
- * same rows as it gave then, also when its columns differ from today's. Words are never removed from their table, so a
- * rebuild needs no second table of words.
- * @param withNames false for editions before the last re-baseline, which wrote every row anew. Another parser read the
- * names of those editions, and no later edition would delete them.
+ * same rows as it gave then, even if its columns differ from today's. The words of names always go into the serving
+ * table `wordTable`: no word is ever removed from it, so a rebuild needs no second table of words.
+ * @param withNames whether to insert names. It is false for editions before the last one that wrote every row anew: an
+ * older parser read their names, and no later edition would delete these.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(
@@ -178,7 +182,10 @@ export async function loadEdition(
   }
 }
 
-/** Yields the records as message values of the topic: five bytes of header, which are not read, then the record. */
+/**
+ * Yields batches of records in the form of Kafka message values: five bytes of header, which are not read here, and
+ * then the record.
+ */
 async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
   const header = Buffer.alloc(headerBytes);
   let messages: Message[] = [];

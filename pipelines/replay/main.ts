@@ -3,11 +3,12 @@ import type { VerifyMessage } from './child.ts';
 import { ReplayError, verifyInputSchema } from './types.ts';
 import { verify } from './verify.ts';
 
-/**
+/*
  * This program verifies one register; child.ts starts it. It reads one job as a JSON line from standard input. Then it
  * writes progress and one answer as JSON lines to standard output. The parent keeps standard input open until it has
  * the answer. When standard input closes earlier, the parent has died, and this process ends.
  */
+
 const say = (message: VerifyMessage) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const aborted = new AbortController();
 const lines = createInterface({ input: process.stdin });
@@ -26,7 +27,10 @@ lines.once('line', async (line) => {
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
 
-/** Any message but a ReplayError's may quote a row, so only that error's code, class and stack lines are sent. */
+/**
+ * Returns what the parent may know of an error. A ReplayError is sent whole. The message of any other error may quote a
+ * row, so only its code, class and stack lines are sent.
+ */
 function answerFor(error: unknown): { code: string; message: string; retryable: boolean } {
   if (error instanceof ReplayError) return { code: error.code, message: error.message, retryable: error.retryable };
   const { code, type, name, retryable } = error as Record<'code' | 'type' | 'name' | 'retryable', unknown>;

@@ -12,10 +12,11 @@ const firstCompany = 20_000_000_000;
 const lastCompany = 20_999_999_999;
 
 /**
- * Compares the index of names with the companies of the state, which it takes in the order of their RUCs. Each company
- * must have the row that today's `foldName` gives it, and no other row may exist. A company whose name has no letters
- * or digits has no row. The check does not compare which edition wrote a row. It ignores rows of editions before the
- * last one that wrote every row, because another parser read those names.
+ * Compares the index of names in ClickHouse with the companies of the state. The caller passes the state's rows in the
+ * order of their RUCs. Each company must have the index row that `foldName` makes of its name today, and no other index
+ * row may exist. A company whose name has no letters or digits has no index row. The check does not compare which
+ * edition wrote an index row. It ignores index rows from before the last edition that wrote every row, because another
+ * parser read those names.
  */
 export class NameCheck {
   readonly #clickhouse: ClickHouseClient;
@@ -33,7 +34,7 @@ export class NameCheck {
     this.#ranges = new RowRanges(maxRangeRows, (expected) => this.#compare(expected));
   }
 
-  /** Takes a live row of the state. If it returns a promise, wait for it before the next row. */
+  /** Takes a row of the state; only companies count. If the result is a promise, await it before the next call. */
   take(record: ChangeRecords): Promise<void> | undefined {
     const ruc = record.stateKey;
     if (ruc < firstCompany || ruc > lastCompany) return undefined;
@@ -79,7 +80,10 @@ export class NameCheck {
   }
 }
 
-/** The text to hash, as `nameText` makes it in ClickHouse. Null when the company has no row. */
+/**
+ * Returns the text to hash for a company's row in the index, or null when the company must not have a row there.
+ * `nameText` makes the same text in SQL.
+ */
 function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
   const { base, form, enie } = foldName(nombre);
   if (base === '') return null;
@@ -92,13 +96,19 @@ function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: Searched
 const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
   estado, condicion, ubigeo)`;
 
-/** The table's sort key: a company's place in the order of results. Its rows at all places but one are deleted. */
+/**
+ * The table's sort key, which is also the order of search results. When a company's key changes, it gets a new row, and
+ * its old row is marked as deleted.
+ */
 const place = 'standing, length, ruc, name';
 
-/** Selects each place's newest row unless it is deleted. Except for `version`, it sorts in the table's own order. */
+/**
+ * Selects the newest row of each sort key, unless that row is deleted. The query sorts in the table's own order, and
+ * then by `version`.
+ */
 const liveNames = `SELECT * FROM (${newestOf(place, nameText, 'version >= {since:UInt64}')}) WHERE deleted = 0`;
 
-/** Selects one row per company. A company that is live at two places counts as contradictory. */
+/** Selects one row per company. A company with two rows that are not deleted counts as contradictory. */
 const namesByCompany = `
   SELECT ruc, min(xx) AS xx, min(crc) AS crc, count() > 1 OR max(contradictory) AS contradictory
   FROM (${liveNames}) GROUP BY ruc`;

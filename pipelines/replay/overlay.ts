@@ -25,8 +25,8 @@ export class ExpectedOverlay {
   readonly #wrong: number[] = [];
 
   /**
-   * @throws ReplayError `overlay_too_large`, or `change_file_damaged` when the file is of another register;
-   * CompareError when the file itself is damaged
+   * @throws ReplayError `overlay_too_large` for more than `maxRows` rows, `change_file_damaged` when the file is of
+   * another register; CompareError when the file itself is damaged
    */
   static async read(path: string | null, register: RegisterName, hash: RowHash) {
     const overlay = new ExpectedOverlay();
@@ -62,7 +62,10 @@ export class ExpectedOverlay {
     return [...this.#wrong, ...gone];
   }
 
-  /** Whether the overlay contains this difference: `before` is the state's row, `after` is the publication's. */
+  /**
+   * Whether the overlay contains this difference between state and publication. The record's `before` is the state's
+   * row, and its `after` is the publication's row.
+   */
   explains(record: ChangeRecords, hash: RowHash): boolean {
     const row = record.beforeAt < 0 ? absent : hash.ofCells(record, record.beforeAt);
     return this.#rows.get(record.stateKey) === row;

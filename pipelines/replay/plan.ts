@@ -10,7 +10,7 @@ export interface PlanDependencies {
   pool: Pool;
   archive: Archive;
   clickhouseUrl: string;
-  /** WORK_DIR, which holds the head's index and row store. */
+  /** The folder WORK_DIR, in which pipelines/diff keeps the head's index and row store. */
   workDir: string;
 }
 
@@ -21,7 +21,7 @@ export type VerifyPlan =
   | { kind: 'no_edition' };
 
 /**
- * Collects everything that a verification of the head reads. Files of the archive become local files.
+ * Collects everything that a verification of the head reads. It copies files of the archive to the local disk.
  * @throws ArchiveError when a change file is missing
  */
 export async function planVerification(dependencies: PlanDependencies, register: RegisterName): Promise<VerifyPlan> {
@@ -31,7 +31,7 @@ export async function planVerification(dependencies: PlanDependencies, register:
   return { kind: 'ready', input: await inputAt(dependencies, register, head.edition) };
 }
 
-/** Makes the input of a verification at the head's edition. Its rows need not all be in ClickHouse yet. */
+/** Makes the input for verifying the head, edition `edition`. Its rows need not all be in ClickHouse yet. */
 export async function inputAt(
   dependencies: PlanDependencies,
   register: RegisterName,
@@ -50,8 +50,9 @@ export async function inputAt(
 }
 
 /**
- * Finds the publication that the head is based on. When the head is a correction, this is the publication of the last
- * edition that had one. The overlay is the head's own, which also contains the rows that corrections restored.
+ * Finds the publication that the head is based on. If the head is a correction (an edition that undoes another one), it
+ * has no publication of its own, and the last publication before it is taken. The overlay is always the head's own. It
+ * also contains the rows that corrections restored.
  */
 async function publicationOf(
   dependencies: PlanDependencies,

@@ -14,9 +14,9 @@ const scratchPrefix = 'verify-';
 
 /**
  * Compares the state with its publication. The engine in pipelines/diff compares the publication with the head once
- * more, and the overlay must hold every difference that it finds, with the state's row. A comparison removes old files
- * from its folder, and could remove files that the next edition is about to read. So it works in a scratch folder, on
- * links to the head's working files. If the process dies, a later run removes the scratch folder.
+ * more. For every difference that it finds, the overlay must hold the state's row. The engine removes old files from
+ * the folder where it works, and could remove files that the next edition is about to read. So it works in a scratch
+ * folder, on links to the head's working files. If the process dies, a later run removes the scratch folder.
  */
 export async function checkPublication(
   input: VerifyInput,

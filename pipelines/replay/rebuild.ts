@@ -27,11 +27,12 @@ interface RebuiltRegister {
 }
 
 /**
- * Rebuilds state, history and names of these registers. It fills shadow tables from the change files, verifies them
- * against the archive, and exchanges them with the serving tables. It skips registers without an edition, and copies
- * the rows of all registers that it does not rebuild. Look-ups and consumers continue meanwhile. The README of this
- * folder lists what is left when the process dies at each step.
- * @throws ReplayError `edition_on_its_way`, `already_running`, `shadow_differs`; the signal's reason
+ * Rebuilds state, history and names of these registers. It fills new tables (shadow.ts) from the change files,
+ * verifies them against the archive, and exchanges them with the serving tables. It skips registers without an edition,
+ * and copies the rows of all registers that it does not rebuild. Look-ups and consumers continue meanwhile. The README
+ * of this folder lists what is left when the process dies at each step.
+ * @throws ReplayError `already_running` when another rebuild runs, `edition_on_its_way` while an edition is being
+ * published, `shadow_differs` when the new tables are wrong; the signal's reason when the signal aborts
  */
 export async function rebuild(
   dependencies: RebuildDependencies,
@@ -119,7 +120,7 @@ async function verifyShadow(
 
 /**
  * Makes the inputs of a rebuild. A head that is published but not yet complete in ClickHouse is rebuilt too, while
- * consumers write the same rows. Only a rebuild helps when the state would never get the catalogue's number of rows.
+ * consumers write the same rows: if ClickHouse has too few or too many rows of it, only a rebuild helps.
  */
 async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];
@@ -136,7 +137,10 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
   return inputs;
 }
 
-/** Returns the last edition of each register in the shadow tables. For a copied one it is the last complete edition. */
+/**
+ * Maps each register's code to the last of its editions in the shadow tables. For a register that is only copied, this
+ * is the last edition that is complete in ClickHouse.
+ */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(
     'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register',

@@ -46,7 +46,10 @@ export class RowHash {
     this.#hash(this.#bytes, 0, at);
   }
 
-  /** Hashes a row that is given as text: of the index of names, or of an overlay (then with the hash of `ofCells`). */
+  /**
+   * Hashes a row that is given as text: a row of the index of names or of an overlay. For an overlay's row, the result
+   * equals that of `ofCells` for the same cells.
+   */
   ofText(text: string): string {
     const bytes = Buffer.from(text, 'utf8');
     this.#hash(bytes, 0, bytes.length);

@@ -4,7 +4,10 @@ import { type Fingerprint, FingerprintSum } from './row-hash.ts';
 import { everyKey, type KeyRange, type StoredRow } from './stored.ts';
 import { type CheckReport, type DifferenceKind, type ListedDifference, ReplayError } from './types.ts';
 
-/** Hashes of the archive's rows in a range, in order of key. `RowRanges` overwrites them once `compare` has ended. */
+/**
+ * Hashes of the rows that a range must have according to the change files, in order of key. `RowRanges` overwrites them
+ * once `compare` has ended.
+ */
 export interface RangeRows {
   range: KeyRange;
   rows: number;
@@ -15,9 +18,9 @@ export interface RangeRows {
 }
 
 /**
- * Collects row hashes into ranges of keys, and compares a full range while the next one fills. So ClickHouse reads its
- * side of a range while this process folds the next. The ranges together cover every possible key, so that extra rows
- * between two expected ones are found.
+ * Collects row hashes into ranges of keys, and compares a full range while the next one fills. So ClickHouse reads one
+ * range while this process folds the change files for the next. The ranges together cover every possible key, so that
+ * ClickHouse's extra rows are found wherever they are.
  */
 export class RowRanges {
   readonly #compare: (rows: RangeRows) => Promise<void>;
@@ -36,7 +39,10 @@ export class RowRanges {
     this.#idle = makeBuffers(maxRangeRows);
   }
 
-  /** Adds a row. Keys must rise. When a range is full, the promise waits for the comparison of the range before. */
+  /**
+   * Adds a row. Its key must be higher than that of the row before. If the current range is full, returns a promise
+   * that waits for the comparison of the previous range and then adds the row to a new range.
+   */
   add(key: number, xx: number, crc: number): Promise<void> | undefined {
     const filled = this.#rows === this.#maxRows ? this.#close(String(this.#filling.keys[this.#rows - 1])) : undefined;
     if (filled === undefined) this.#put(key, xx, crc);
@@ -81,7 +87,10 @@ function makeBuffers(rows: number) {
 
 const maxSupplierRows = 2_000_000;
 
-/** Sorts its rows in memory before it compares them. A change file of suppliers is not in order of the numeric keys. */
+/**
+ * Sorts its rows in memory before it compares them, because a change file of suppliers is in the order of their ids as
+ * text, not of their numeric keys.
+ */
 class SortedRanges extends RowRanges {
   readonly #unsorted: { key: number; xx: number; crc: number }[] = [];
 

@@ -6,7 +6,7 @@ import { historyColumns, stateColumns } from '../consumers/taxpayer-rows.ts';
 import { type ClickHouseClient, insertSettings } from '../runtime/clickhouse.ts';
 import { queryRows } from './stored.ts';
 
-/** The tables that a rebuild fills. After the exchange, the former serving tables have these names. */
+/** Names of the new tables that a rebuild fills. After the exchange, the former serving tables have these names. */
 export const shadowTables = {
   state: 'taxpayer_rebuild',
   history: 'register_change_rebuild',
@@ -14,10 +14,16 @@ export const shadowTables = {
 } as const;
 const planTable = 'rebuild_plan';
 
-/** The last edition of each register, by register code, that the shadow tables hold. Consumers write later editions. */
+/**
+ * Maps each register's code to the last of its editions that the shadow tables hold. Consumers write later editions
+ * into the serving tables.
+ */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
-/** The tables in the order of writing. `register` is SQL for a row's register; only the daily register has names. */
+/**
+ * The tables in the order in which consumers write them. `register` is SQL for the code of a row's register. It is a
+ * constant for names, because only the daily register has names.
+ */
 const pairs = [
   { kind: 'history', version: 'edition', columns: historyColumns, register: 'register' },
   { kind: 'names', version: 'version', columns: nameColumns, register: `${registers.padron_reducido.code}` },
@@ -35,7 +41,7 @@ const copySettings = {
 const pollMs = 200;
 const maxWaitMs = 120_000;
 
-/** The statements of a rebuild. This folder's README lists what is left when the process dies between two of them. */
+/** The SQL of a rebuild. This folder's README lists what is left when the process dies between two statements. */
 export class Shadow {
   readonly #clickhouse: ClickHouseClient;
 
@@ -44,8 +50,9 @@ export class Shadow {
   }
 
   /**
-   * Cleans up after a rebuild that died. First it copies rows of later editions into the serving tables, because
-   * perhaps only the shadow tables hold them. Returns false when no table was left.
+   * Cleans up after a rebuild that died. First it copies rows of editions after that rebuild's into the serving tables:
+   * if the rebuild exchanged tables, perhaps only the shadow tables hold these rows. Returns false when no table of a
+   * rebuild was left.
    */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
@@ -55,7 +62,10 @@ export class Shadow {
     return true;
   }
 
-  /** Makes the plan's table first, so that a later run that finds a shadow table knows which editions it holds. */
+  /**
+   * Makes the shadow tables. It makes the plan table first, so that a later run that finds shadow tables knows which
+   * editions they hold.
+   */
   async create(folded: FoldedEditions): Promise<void> {
     await this.#run(`CREATE TABLE ${planTable} (register UInt8, edition UInt64) ENGINE = MergeTree ORDER BY register
       SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`);
@@ -68,7 +78,10 @@ export class Shadow {
     for (const { kind } of pairs) await this.#run(`CREATE TABLE ${shadowTables[kind]} AS ${servingTables[kind]}`);
   }
 
-  /** Copies the rows of all other registers from the serving tables. @param rebuilt codes of the rebuilt registers */
+  /**
+   * Copies the rows of all registers that are not rebuilt from the serving tables.
+   * @param rebuilt codes of the registers that are rebuilt
+   */
   async copyOthers(rebuilt: readonly number[]): Promise<void> {
     for (const { kind, columns, register } of pairs) {
       const list = columns.join(', ');
@@ -80,7 +93,7 @@ export class Shadow {
     }
   }
 
-  /** Copies the rows of editions after the folded ones from one set of tables into the other. It can be repeated. */
+  /** Copies the rows of editions later than `folded` from one set of tables into the other. It can be repeated. */
   async carryOver(folded: FoldedEditions, from: Tables, to: Tables): Promise<void> {
     const there = await this.#existing([...Object.values(from), ...Object.values(to)]);
     for (const { kind, version, columns, register } of pairs) {
@@ -95,14 +108,17 @@ export class Shadow {
   }
 
   /**
-   * Exchanges the tables in the order in which consumers write. Every table is whole after each statement, and readers
-   * check by the state what they find in history and names.
+   * Exchanges the tables in the order in which consumers write them. Every table is whole after each statement. New
+   * history or names beside an old state do no harm, because readers check against the state what they find there.
    */
   async exchange(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);
   }
 
-  /** Waits for inserts that began before the exchange, because they still write into the table that they began with. */
+  /**
+   * Waits at most `maxWaitMs` for inserts that began before the exchange, because they still write into the table that
+   * they began with.
+   */
   async awaitInserts(): Promise<void> {
     const begin = Date.now();
     while (Date.now() - begin < maxWaitMs) {

@@ -35,8 +35,9 @@ const verifySettings = {
 } as const;
 
 /**
- * Settings for a query over a whole table: ClickHouse reads granule by granule and holds only the current key in
- * memory. The state has small granules, where this takes some twenty times as long as aggregating a range in memory.
+ * Settings for a query over a whole table: ClickHouse reads it granule by granule (a granule is its smallest unit of
+ * reading) and holds only the current key in memory. The state is read in ranges and without these settings. Its
+ * granules are small, so these settings would take some twenty times as long as aggregating a range in memory.
  */
 export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 
@@ -63,7 +64,7 @@ export const newestOf = (key: string, text: string, condition: string) => `
 
 const newestRows = newestOf('ruc', stateText, 'register = {register:UInt8}');
 
-/** Selects all changes. It follows the table's own order, so ClickHouse holds only the current key in memory. */
+/** Selects all changes. It groups by the table's own order, so ClickHouse need hold only the current key in memory. */
 const historyRows = `
   SELECT ruc, edition, min(xx_of) AS xx, min(crc_of) AS crc,
     max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) AS contradictory

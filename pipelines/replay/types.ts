@@ -8,7 +8,7 @@ const editionFileSchema = z.object({
   edition: count,
   path: z.string(),
   sha256: z.string(),
-  /** Number of records in the file according to the catalogue. */
+  /** Number of records in the file according to PostgreSQL (table `edition`). */
   changes: count,
   /** Number of baseline records. If above 0, the edition wrote every row: it is a first edition or a re-baseline. */
   baseline: count,
@@ -40,7 +40,7 @@ export const verifyInputSchema = z.object({
   tables: z.object({ state: z.string(), history: z.string(), names: z.string() }),
   /** Every edition's change file, edition 1 first. */
   changeFiles: z.array(editionFileSchema),
-  /** The last edition that wrote every row. Folding begins with it. */
+  /** The last edition that wrote every row. The fold (fold.ts) begins with its change file. */
   lastFull: count,
   /** Null when the publication is not compared; `publicationNote` says why. */
   publication: publicationInputSchema.nullable(),
@@ -57,7 +57,7 @@ export interface VerifyProgress {
   rowsPerSecond: number;
 }
 
-/** `missing`: ClickHouse lacks the row. `extra`: only ClickHouse has it. `differs`: both have it, unequal. */
+/** `missing`: ClickHouse lacks the row. `extra`: only ClickHouse has it. `differs`: both have it, but not the same. */
 export type DifferenceKind = 'missing' | 'extra' | 'differs';
 
 export interface ListedDifference {
@@ -94,7 +94,7 @@ export interface VerifyReport {
   /** The state compared with publication and overlay. Null when it was not compared; `publicationNote` says why. */
   publication: CheckReport | null;
   publicationNote: string | null;
-  /** Number of rows in ClickHouse of an edition after the verified one, which was being written. */
+  /** Number of rows in ClickHouse that a later edition wrote, because it was being written during the verification. */
   laterRows: number;
   listed: ListedDifference[];
 }
@@ -138,7 +138,7 @@ export class Meter {
     this.#report = report;
   }
 
-  /** Begins a phase that reads these change files. Pass none when the number of rows is not known beforehand. */
+  /** Begins a phase that reads these change files. Pass an empty list if the number of rows is not known beforehand. */
   begin(phase: VerifyProgress['phase'], files: readonly EditionFile[]): void {
     this.#phase = phase;
     this.#totalRows = changesIn(files);

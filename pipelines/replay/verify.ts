@@ -78,7 +78,10 @@ export async function verify(
   };
 }
 
-/** Checks that the change files have the hashes in the catalogue. A comparison with other files would prove nothing. */
+/**
+ * Checks that the change files have the SHA-256 hashes that PostgreSQL holds for them. A comparison with other files
+ * would prove nothing.
+ */
 async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: AbortSignal): Promise<void> {
   meter.begin('files', files);
   let rows = 0;
@@ -94,8 +97,9 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
 }
 
 /**
- * Compares the live rows in ClickHouse with the folded change files, range by range. The overlay and the name check
- * take the same folded rows. Resolves with the number of rows in ClickHouse of a later edition than the verified one.
+ * Compares the live rows in ClickHouse with the folded change files, range by range. The same pass over the files gives
+ * the rows to the overlay and the name check. Resolves with the number of rows in ClickHouse that editions after the
+ * verified one wrote.
  */
 async function checkState(
   input: VerifyInput,
@@ -145,7 +149,8 @@ export type VerifyOutcome = { kind: 'verified'; report: VerifyReport } | Exclude
 /**
  * Verifies a register's serving tables at its head. If the head changed meanwhile, the outcome is `on_its_way` and
  * differences do not count, because the new edition replaces rows before they are read.
- * @throws ReplayError, ArchiveError; the signal's reason
+ * @throws ReplayError when the verification fails, ArchiveError when a change file is missing; the signal's reason when
+ * the signal aborts
  */
 export async function verifyRegister(
   dependencies: PlanDependencies,

@@ -11,8 +11,9 @@ import { inSpan } from './tracing/span.ts';
 export type { ClickHouseClient };
 
 /**
- * Settings of every insert. Two of these defaults changed between releases in 2026, so none is left to the server. An
- * acknowledged insert is durable, because the tables set fsync_after_insert and fsync_part_directory (schemas).
+ * Settings of every insert. ClickHouse changed the defaults of two of them between releases in 2026, so all are set
+ * here. An acknowledged insert is durable, because the tables set fsync_after_insert and fsync_part_directory
+ * (schemas/clickhouse).
  */
 export const insertSettings = {
   async_insert: 0,
@@ -43,7 +44,7 @@ export function makeClickhouse(
     // The client's own log would write queries with their parameters, such as RUCs, to the console.
     log: { level: ClickHouseLogLevel.OFF },
     tracer: clickhouseTracer,
-    // This is shorter than the server's idle timeout, so that no socket is reused while the server closes it.
+    // The idle time is shorter than the server's, so that no socket is reused while the server closes it.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
   });
 }
@@ -52,12 +53,13 @@ export function makeClickhouse(
 const silentSpan: ClickHouseSpan = { setAttributes() {}, setStatus() {}, recordException() {}, end() {} };
 
 /**
- * Makes a span for each query of the client, inside the span that waits for the query. The span has the query's id in
- * ClickHouse's own query log. A query outside of any span, such as a readiness check or a gauge, gets no span.
+ * Makes a span for each query of the client, inside the span that waits for the query. The span holds the id that the
+ * query has in ClickHouse's own query log. A query outside of any span, such as a readiness check or a gauge, gets no
+ * span.
  */
 const clickhouseTracer: ClickHouseTracer = {
   startActiveSpan(name, options, work) {
-    // The client's span `….stream` covers the reading of an answer, which ends later than this call. It is not made.
+    // The client's span `….stream` is left out. It covers the reading of an answer, which ends later than this call.
     if (trace.getActiveSpan() === undefined || name.endsWith('.stream')) return work(silentSpan);
     const done = inSpan(name, { kind: SpanKind.CLIENT, attributes: options.attributes ?? {} }, async (span) =>
       work({ ...silentSpan, setAttributes: (attributes) => void span.setAttributes(attributes) }),

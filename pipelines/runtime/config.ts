@@ -7,6 +7,7 @@ import { parseKeyRing, SecretError } from './secrets.ts';
  * Blocks of configuration. Each process combines the blocks that it uses, parses its environment once at its start, and
  * passes the result down. Fields have the names of environment variables, so an error names what an operator must set.
  */
+
 const flag = z.enum(['0', '1', 'false', 'true']).transform((text) => text === '1' || text === 'true');
 export const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
@@ -45,7 +46,7 @@ export const temporalBlock = z.object({
 export const archiveBlock = z.object({
   /** Where publications and change files are kept: file:///folder or s3://bucket/prefix (see pipelines/archive). */
   ARCHIVE_URL: z.url({ protocol: /^(file|s3)$/ }),
-  /** Folder of the comparison's index and row store. Both can be rebuilt from the archive. */
+  /** Folder of the index and row store of pipelines/diff. Both can be rebuilt from the archive. */
   WORK_DIR: z.string().min(1),
 });
 

@@ -58,7 +58,10 @@ export async function serveHealth(
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Makes a process's registry of metrics. It is passed down; there is no global one. Our names start with `padron_`. */
+/**
+ * Makes a process's registry of metrics. Callers pass it on, because there is no global registry. Names of our own
+ * metrics start with `padron_`.
+ */
 export function makeMetrics(process: string): Registry {
   const metrics = new Registry();
   metrics.setDefaultLabels({ process });

@@ -23,14 +23,14 @@ export interface JobMessage {
 export interface JobEnd {
   /** Null when the program ended without an answer. */
   answer: JobMessage | null;
-  /** The signal that ended the program, or its exit code. Empty when a `KeptProcess` goes on running. */
+  /** The signal that ended the program, or its exit code. Empty when the program goes on running for more jobs. */
   end: string;
   errorText: string;
 }
 
 /**
- * Runs one job. When the signal aborts, it kills the process, waits for its end, and then rejects with the signal's
- * reason. So two attempts at a job never run at once.
+ * Runs one job. When the signal aborts, the function kills the process, waits for its end, and then rejects with the
+ * signal's reason. So two attempts at a job never run at once.
  */
 export type RunJob = (job: unknown, report: (message: JobMessage) => void, signal: AbortSignal) => Promise<JobEnd>;
 
@@ -42,8 +42,9 @@ export function inOwnProcess(program: JobProgram): RunJob {
 }
 
 /**
- * Keeps one process for many jobs, because starting it and loading its code costs more than a small job. It starts
- * with the first job and ends after `idleMs` without a job. Jobs run one at a time, so it needs one job's memory.
+ * Keeps one process for many jobs, because starting it and loading its code costs more than a small job. The process
+ * starts with the first job and ends after `idleMs` without a job. Jobs run one at a time, so the process needs the
+ * memory of only one job.
  */
 export class KeptProcess {
   readonly #program: JobProgram;
@@ -108,7 +109,7 @@ class Running {
       const message = messageIn(line);
       if (message !== null) this.#take(message);
     });
-    // A process that dies early breaks this pipe. The error is ignored, because `#ended` reports the end.
+    // A process that dies early breaks its input pipe. This error is ignored, because `#ended` reports the end.
     child.stdin.on('error', () => {});
   }
 

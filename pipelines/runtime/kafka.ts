@@ -9,7 +9,7 @@ export function makeKafka(brokers: string, clientId: string, log: Logger): Kafka
     connectionTimeout: 5_000,
     requestTimeout: 30_000,
     enforceRequestTimeout: true,
-    // A broker that has just started answers "coordinator is loading" and "not available" for some seconds.
+    // A broker that has just started answers "coordinator is loading" or "not available" for some seconds, so retry.
     retry: { retries: 8, initialRetryTime: 200, maxRetryTime: 5_000 },
     logLevel: logLevel.WARN,
     logCreator:

@@ -7,8 +7,8 @@ interface Component {
 
 /**
  * Stops a process's components in reverse order of their start, within a deadline. Signals, failures and bugs all end
- * the process here. Each component adds its stop as soon as it runs, so a start that fails half way stops
- * what had started.
+ * the process here. Call `onStop` for each component as soon as it runs. Then a start that fails half way stops all
+ * components that were running.
  */
 export class Lifecycle {
   readonly #components: Component[] = [];
@@ -71,7 +71,7 @@ export class Lifecycle {
 
 /**
  * Runs `work` every `everyMs`, never twice at once. A failed run is logged under `name`, and the next run tries again.
- * Returns a function that stops this: it aborts the signal and waits for the current run.
+ * Returns a function that ends the repetition: it aborts the signal and waits for the current run.
  * @param first whether the first run starts at once or after `everyMs`
  */
 export function startRepeating(

@@ -56,7 +56,7 @@ const flushEveryMs = 100;
 
 /**
  * Makes the log for one line per request or message. With thousands of lines a second, writing each line at once and
- * searching it for secrets would cost more than the line itself. So this log writes blocks, at the latest after
+ * searching it for secrets would cost more than making the line. So this log writes blocks, at the latest after
  * `flushEveryMs`, and redacts nothing: callers name every field and log no free text. A kill -9 loses lines that were
  * not flushed. Call `stop` before the process ends.
  */

@@ -19,7 +19,10 @@ export interface Mail {
   text: string;
 }
 
-/** The error of a failed mail. Its message holds its class and the server's reply code, no address or server's text. */
+/**
+ * The error of a failed mail. Its message holds the class of the failure and the server's reply code. It never holds an
+ * address or a text of the server.
+ */
 export class MailError extends Error {
   override name = 'MailError';
   readonly code: 'mail_refused' | 'mail_failed';
@@ -39,7 +42,8 @@ export interface Mailer {
 }
 
 /**
- * Makes a mailer of one SMTP server, or null when mail is off. It connects for each mail, because mails are few.
+ * Makes a mailer of one SMTP server, or null when mail is off. The mailer makes a new connection for each mail, because
+ * mails are few.
  * @param ca PEM text of certificate authorities to trust instead of the usual ones
  * @throws ConfigurationError when SMTP_URL is set and SMTP_FROM is not
  */
@@ -81,7 +85,10 @@ export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mai
   };
 }
 
-/** A refusal of the recipient with 500 or above is final. Other failures, such as a wrong password, can be repaired. */
+/**
+ * A refusal of the recipient is final, unless its reply code is below 500. Other failures, such as a wrong password,
+ * can be repaired.
+ */
 function mailError(error: unknown): MailError {
   const { code = 'ESOCKET', responseCode } = error as { code?: string; responseCode?: number };
   const reason = responseCode === undefined ? code : `${code} ${responseCode}`;

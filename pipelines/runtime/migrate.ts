@@ -10,6 +10,7 @@ import { makeClickhouse } from './clickhouse.ts';
  * Applies numbered forward-only migrations by maintained libraries. Every statement is repeatable, so a run that died
  * half way is run again. Two runs at once are safe: PostgreSQL has a lock; for ClickHouse see `migrateClickhouse`.
  */
+
 const folder = (engine: string) => fileURLToPath(new URL(`../../schemas/${engine}`, import.meta.url));
 
 class MigrationError extends Error {
@@ -74,7 +75,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
   });
 }
 
-/** Checks the connection, because the library reports a loss in twenty lines. @throws the connection's own error */
+/** Checks the connection first, because the library reports a failed one in twenty lines. @throws the client's error */
 async function requireAnswer(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
   const answer = await client.ping();
@@ -82,7 +83,10 @@ async function requireAnswer(clickhouseUrl: string): Promise<void> {
   if (!answer.success) throw answer.error;
 }
 
-/** If the process dies between two views, old and new views can all be read, and the next run makes the rest. */
+/**
+ * Makes each view anew. If the process dies between two views, some views are new and the others old. All of them can
+ * be read, and the next run makes the rest.
+ */
 async function makeViews(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {
     requestTimeoutMs: migrationTimeoutMs,

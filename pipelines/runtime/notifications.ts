@@ -6,14 +6,14 @@ import type { Pool } from './postgres.ts';
 const retryMs = 1_000;
 
 /**
- * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. A broken connection is made again.
- * Notifications are lost meanwhile, so every listener must also find its work without them.
+ * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. If the connection breaks, it is made
+ * again. Notifications are lost meanwhile, so every listener must also find its work without them.
  */
 export class Notifications {
   readonly #pool: Pool;
   readonly #channels: readonly string[];
   readonly #log: Logger;
-  /** An event's name is a channel, or a channel and a payload with a slash between them. */
+  /** Names of this emitter's events are a channel alone, or a channel and a payload with a slash between them. */
   readonly #listeners = new EventEmitter().setMaxListeners(0);
   readonly #stopping = new AbortController();
   readonly #stopped = new Promise<void>((resolve) => {

@@ -26,7 +26,8 @@ export function makePool(databaseUrl: string, name: string, size: number, timeou
     max: size,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    // A session caches plans and facts about tables. This cache grows with the new partitions of every day.
+    // A session caches plans and facts about tables. This cache grows with the new partitions of every day, so a
+    // session ends after an hour.
     maxLifetimeSeconds: 3_600,
     statement_timeout: timeoutMs,
     query_timeout: timeoutMs + silenceMs,
@@ -44,7 +45,8 @@ export async function inTransaction<Result>(
 ): Promise<Result> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  // Only this event reports a connection that breaks between two queries. Without a listener it would end the process.
+  // Only the event `error` reports a connection that breaks between two queries. Without a listener, the error would
+  // end the process.
   const noteBroken = (error: Error) => {
     broken = error;
   };
@@ -55,7 +57,7 @@ export async function inTransaction<Result>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    // A server that hangs would not answer a ROLLBACK either.
+    // If the server hangs, it would not answer a ROLLBACK either.
     if (isSilence(error)) broken = error as Error;
     else await client.query('ROLLBACK').catch(noteBroken);
     throw error;
@@ -65,14 +67,15 @@ export async function inTransaction<Result>(
   }
 }
 
-/** Whether the client stopped waiting for a statement. Its outcome is unknown, its connection not reusable. */
+/** Whether the client stopped waiting for a statement. Its outcome is then unknown, and its connection is unusable. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /**
- * Locks the account's row until the transaction ends, so that only one call at a time checks a limit and uses it. FOR
- * UPDATE would also block writers of rows that only point to the account, such as events.
+ * Locks the account's row until the transaction ends. So two calls cannot both pass the check of one of the account's
+ * limits and exceed it together. FOR UPDATE would also block writers of rows that only point to the account, such as
+ * events.
  */
 export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
   await client.query('SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE', [accountId]);

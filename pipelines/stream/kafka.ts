@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 
 /**
- * Reads a topic's offsets without consuming it. Each result lists one number per partition, in order of partition. A
- * number is enough, because offsets stay far below 2^53.
+ * Reads a topic's offsets without consuming it. Each result lists one offset per partition, in order of partition.
+ * Kafka's 64-bit offsets are given as JavaScript numbers, because they stay far below 2^53.
  */
 export interface StreamOffsets {
   /** The offset after the last record of each partition. */
   ends(topic: string): Promise<readonly number[]>;
-  /** The offset that the group would read next in each partition; 0 where the group has committed nothing. */
+  /** The offset that a consumer group would read next in each partition; 0 where the group has committed nothing. */
   committed(group: string, topic: string): Promise<readonly number[]>;
   close(): Promise<void>;
 }
@@ -46,9 +46,9 @@ const settlePollMs = 200;
 const isTransient = (error: unknown) => transientErrors.has(String((error as { type?: unknown }).type));
 
 /**
- * Repeats a call that fails because a group has no coordinator yet or a partition has no leader yet. That is so for
- * some seconds after a broker's start, and when a group or a topic is new. The Kafka client does not repeat these calls
- * itself.
+ * Repeats a call that fails because a consumer group has no coordinator yet or a partition has no leader yet. Both
+ * happen for some seconds after a broker starts and when a group or a topic is new. The Kafka client does not repeat
+ * these calls itself.
  */
 export async function untilSettled<Result>(
   call: () => Promise<Result>,
@@ -80,9 +80,9 @@ function givenPartition({ message }: PartitionerArgs): number {
 const sendTimeoutMs = 30_000;
 
 /**
- * An idempotent producer that sends one request at a time. When a send finally fails, the next send uses a new
+ * An idempotent producer that sends one request at a time. After a send that failed, the next send uses a new Kafka
  * producer, because the old one would use the sequence numbers of the failed send again. If the broker had in fact
- * appended the failed send, it would take the next, different records for repeats and drop them.
+ * stored the records of the failed send, it would take the next, different records for repeats and drop them.
  */
 export class KafkaChunkSender {
   readonly #kafka: Kafka;
@@ -133,9 +133,9 @@ export class KafkaChunkSender {
 }
 
 /**
- * The name of the Kafka header that marks a record as sent once more. Consumers that write state and history process it
- * like any other record, because its key and version are unchanged. The consumer `watch` ignores it, so that nobody is
- * notified twice.
+ * The name of the Kafka header that marks a record that `replayEdition` (produce.ts) sent once more. The consumer
+ * `materialize` processes the record like any other, because its key and version are unchanged. The consumer `watch`
+ * ignores the record, so that nobody is notified twice.
  */
 export const replayHeader = 'replay';
 

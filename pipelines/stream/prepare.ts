@@ -33,7 +33,7 @@ export async function prepareStream(dependencies: StreamDependencies, register: 
   const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const archive = new SchemaArchive(archiveUrl);
   await ensureHead(pool, register);
-  // This check comes first, because nothing may be added to a registry that lost its schemas and was filled again.
+  // This check comes first, because nothing may be added to a registry that disagrees with the archive.
   await checkSchemas(archive, registry, prefix, register);
   const ids = {
     changes: await registerSchema(registry, archive, changesOutput(prefix, register)),
@@ -62,8 +62,8 @@ export async function checkStreams(dependencies: StreamDependencies): Promise<Id
 }
 
 /**
- * Runs `work` for the first register alone, and then for the others at once. All editions topics share one schema, and
- * a registry may refuse a new schema that several callers register at the same time.
+ * Runs `work` for the first register alone, and then for all others in parallel. All editions topics share one schema,
+ * and a registry may refuse a new schema that several callers register at the same time.
  */
 async function forEachRegister(work: (register: RegisterName) => Promise<SchemaIds>): Promise<IdsByRegister> {
   const [first, ...others] = registerNames;
@@ -74,7 +74,7 @@ async function forEachRegister(work: (register: RegisterName) => Promise<SchemaI
 /**
  * Checks a register's stream when a process starts. It refuses topics with wrong settings, a registry that disagrees
  * with the archive, columns that disagree with the stored rows, and schemas that are not registered.
- * @throws StreamError
+ * @throws StreamError with the code of the first check that fails
  */
 export async function checkStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
   const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
@@ -101,8 +101,8 @@ async function checkSchemas(
 
 /**
  * Checks that this release finds each cell of a stored row at the position of its column, whichever release stored the
- * row. Rows of later releases count too, because an older release may be started again.
- * @throws StreamError `columns_moved`
+ * row. Rows that a later release stored are checked too, because an older release may be started again.
+ * @throws StreamError `columns_moved` if a column stands at another position
  */
 export function checkColumns(
   register: RegisterName,

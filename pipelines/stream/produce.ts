@@ -52,7 +52,7 @@ export interface Acknowledged {
   logEnds: readonly number[];
 }
 
-/** `logEnds` is missing when Kafka did not answer. A later run cannot continue from a report without it. */
+/** `logEnds` is missing when Kafka did not answer. A later run cannot continue from a report without `logEnds`. */
 type ProduceProgress = ProducerProgress & Partial<Pick<Acknowledged, 'logEnds'>>;
 
 export interface ProduceOutcome extends ProducerDone {
@@ -60,9 +60,9 @@ export interface ProduceOutcome extends ProducerDone {
 }
 
 /**
- * Sends the change file of an edition to Kafka in a child process. The catalogue must have the edition. Then this
+ * Produces an edition that the catalogue has. First a child process sends the edition's change file to Kafka. Then this
  * function records where the edition ends in each partition, writes the edition's record into the editions topic, and
- * marks the edition `publicada`. Every step can be repeated, because readers take repeated records as one.
+ * marks the edition `publicada`. Every step can be repeated, because readers count a repeated record once.
  * @throws StreamError, or the signal's reason if the signal is aborted
  */
 export async function produceEdition(
@@ -74,16 +74,16 @@ export async function produceEdition(
   const { pool, offsets, prefix, log } = dependencies;
   const { register, edition } = input;
   const row = await knownEdition(pool, register, edition);
-  // This deletes the recorded ends of the edition and of all later ones. If the process dies after this,
-  // `editionsToRepublish` finds them all again.
+  // This deletes the recorded ends of the edition and of all later editions. If the process dies after this,
+  // `editionsToRepublish` still returns all these editions.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
   const reports = withLogEnds(offsets, topic, report);
   const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
   const done = await sending.finally(reports.end);
-  // If the process dies before the ends are recorded, a repeat may send all records again. Until then `groupPassed` is
-  // false for this edition, so nobody relies on its end.
+  // Until the ends are recorded, `groupPassed` is false for this edition, so nobody relies on its ends. If the process
+  // dies before that, a repeat may send all records again.
   const ends = await offsets.ends(topic);
   const recorded = ends.map((end, partition) => ({
     partition,
@@ -91,7 +91,7 @@ export async function produceEdition(
     end_offset: end,
   }));
   await recordEditionPartitions(pool, register, edition, recorded);
-  // If the process dies after this line, the repeat writes a second record, which readers take as the same edition.
+  // If the process dies after this line, a repeat writes a second record of the edition. Readers count it once.
   await sendEditionRecord(dependencies, row, recorded);
   await inTransaction(pool, (client) => recordPublished(client, register, edition));
   log.info({ register, edition, rows: done.rows, endOffsets: ends, cpuSeconds: done.cpuSeconds }, 'edition produced');
@@ -101,7 +101,7 @@ export async function produceEdition(
 /**
  * Returns the number of blocks that need not be sent again. A broker that lost power may have lost acknowledged
  * records, and their rows would be missing for ever. So the acknowledged blocks count only if every partition still
- * reaches the end offset that it had then.
+ * reaches its end offset in `logEnds`.
  */
 async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: Acknowledged): Promise<number> {
   if (acknowledged === undefined) return 0;
@@ -111,8 +111,8 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
 }
 
 /**
- * Adds the partitions' end offsets to each report. They are read after the report's blocks were acknowledged. After a
- * call of `end` nothing is reported.
+ * Adds the partitions' end offsets to each report. The offsets are read after Kafka acknowledged the report's blocks.
+ * After a call of `end` nothing is reported.
  */
 function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;
@@ -130,7 +130,7 @@ function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: P
   };
 }
 
-/** @throws StreamError `edition_unknown` */
+/** @throws StreamError `edition_unknown` if the catalogue does not have the edition */
 async function knownEdition(pool: Pool, register: RegisterName, edition: number): Promise<Edition> {
   const row = await findEdition(pool, register, edition);
   if (row !== null) return row;
@@ -164,7 +164,7 @@ async function sendChangeFile(
 
 /**
  * Finds the registry id of the schema in the change file. A file of an earlier release keeps that release's schema.
- * @throws StreamError `schema_missing`
+ * @throws StreamError `schema_missing` if the registry does not have this schema
  */
 async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFile: string): Promise<number> {
   const file = await openChangeFile(changeFile);
@@ -205,9 +205,10 @@ async function sendEditionRecord(
 }
 
 /**
- * Sends an edition's change file into its changes topic once more, with the header `replay` on each record. It changes
- * nothing in the catalogue. If the process dies half way, some records are there twice, and readers take them as one.
- * Call it only after the consumer `watch` has written all events of the edition, because `watch` ignores these records.
+ * Sends an edition's change file into the changes topic once more, with the header `replay` on each record. It changes
+ * nothing in the catalogue. If the process dies half way, a repeat sends some records twice, and readers count them
+ * once. Call it only after the consumer `watch` has written all events of the edition, because `watch` ignores records
+ * with this header.
  */
 export async function replayEdition(
   dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,

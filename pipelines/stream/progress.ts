@@ -13,8 +13,8 @@ interface ProgressDependencies {
 
 /**
  * Whether the consumer group has committed everything up to the edition's end in every partition. The result is false
- * before the edition is produced. It is also false when the group has committed past the end of the log: then the log
- * lost records, and the group may not have read the records that replaced them.
+ * until the edition's ends are recorded. It is also false when the group has committed past the end of the log: then
+ * the log lost records, and the group may not have read the records that replaced them.
  */
 export async function groupPassed(
   { pool, offsets, prefix }: ProgressDependencies,
@@ -31,7 +31,10 @@ export async function groupPassed(
   return logEnds.every((end, partition) => (committed[partition] ?? 0) <= end);
 }
 
-/** Editions that Kafka lost with a wiped or cut log, oldest first. Each must be produced again from its change file. */
+/**
+ * Returns the editions whose records Kafka lost because a log was wiped or cut, oldest first. Each must be produced
+ * again from its change file.
+ */
 export async function editionsToRepublish(
   { pool, offsets, prefix }: ProgressDependencies,
   register: RegisterName,
@@ -42,8 +45,8 @@ export async function editionsToRepublish(
 /**
  * Whether ClickHouse has the complete state of this edition. The group `materialize` must have committed past the
  * edition's end in every partition, and the number of rows with the edition's version must equal the number of changes
- * in the catalogue. A correction is checked in the same way. Call this before a later edition is produced, because a
- * later edition gives rows its own version.
+ * in the catalogue. A correction is checked in the same way. Call this before a later edition is produced, because rows
+ * that a later edition changes get its version and are no longer counted.
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(

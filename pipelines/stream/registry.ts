@@ -24,16 +24,16 @@ export function connectRegistry(url: string) {
     /**
      * Sets the subject's compatibility to FULL_TRANSITIVE, registers the schema and resolves with its id. A repeat
      * resolves with the same id.
-     * @throws StreamError `schema_incompatible`
+     * @throws StreamError `schema_incompatible` if the schema is not compatible with all earlier ones
      */
     register: (subject: string, schema: string) =>
       guard(subject, async () => {
         await client.updateCompatibility(subject, Compatibility.FULL_TRANSITIVE);
         return client.register(subject, info(schema), false);
       }),
-    /** Resolves with the id of exactly this schema. @throws StreamError `schema_missing` */
+    /** Resolves with the id of exactly this schema. @throws StreamError `schema_missing` if it is not registered */
     idOf: (subject: string, schema: string) => guard(subject, () => client.getId(subject, info(schema), false)),
-    /** Resolves with the text of the schema that has this id. @throws StreamError `schema_missing` */
+    /** Resolves with the text of the schema that has this id. @throws StreamError `schema_missing` if there is none */
     textOf: (subject: string, id: number) =>
       guard(subject, async () => (await client.getBySubjectAndId(subject, id)).schema),
   };
@@ -60,7 +60,7 @@ export function schemaIdFor(registry: SchemaRegistry, output: Output): Promise<n
   return registry.idOf(output.subject, schemaText(output.schema));
 }
 
-/** Whether two texts are the same schema. The registry may return a schema in another layout. */
+/** Whether two texts are the same schema. The registry may change the white space and the order of the keys. */
 export function sameSchema(one: string, other: string): boolean {
   return isDeepStrictEqual(JSON.parse(one), JSON.parse(other));
 }

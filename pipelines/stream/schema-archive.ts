@@ -104,7 +104,7 @@ export function connectSchemaImport(url: string) {
     async setMode(mode: 'IMPORT' | 'READWRITE'): Promise<void> {
       await expectOk(`change its mode to ${mode}`, await request('PUT', '/mode', { mode }));
     },
-    /** Registers under `id` if the registry accepts given ids, else under its own next id. Resolves with the used id. */
+    /** Registers under `id`, or under the registry's next id if the registry ignores `id`. Resolves with that id. */
     async register(subject: string, schema: string, id: number, version: number): Promise<number> {
       const body = { schema, schemaType: 'AVRO', id, version };
       const path = `${subjectPath(subject)}/versions`;
@@ -117,7 +117,7 @@ export function connectSchemaImport(url: string) {
     },
     /** Removes a subject and its schemas for good. The registry does not assign the ids of these schemas again. */
     async remove(subject: string): Promise<void> {
-      // The API first hides a subject and then removes it. Both calls succeed even if the subject does not exist.
+      // The first call only hides the subject, and the second removes it. An answer that it does not exist is ignored.
       for (const end of ['', '?permanent=true']) await request('DELETE', `${subjectPath(subject)}${end}`);
     },
   };
@@ -128,11 +128,11 @@ interface Wanted extends ArchivedSchema {
   version: number;
 }
 
-/** Filler schemas only use up registry ids (see `restoreSchemas`). This subject has them until the restoration ends. */
+/** The subject of filler schemas, which only use up registry ids (see `restoreSchemas`). It is removed at the end. */
 const fillerSubject = 'padron.restore-value';
 /**
- * Most filler schemas of one restoration. A registry that other programs use too may need more. Then its own storage
- * must be restored.
+ * Largest number of filler schemas in one restoration. A registry that other programs use too may need more. Then the
+ * registry's own storage must be restored.
  */
 const maxFillers = 10_000;
 
@@ -140,8 +140,8 @@ const maxFillers = 10_000;
  * Gives an empty registry the archived schemas of these subjects, each under the id that the records in Kafka name. A
  * registry that only assigns ids by itself (Apicurio) gets the schemas in order of id, and a filler schema for each
  * missing id. A repeat leaves the schemas that are there already.
- * @throws StreamError `schema_differs` if the registry has or assigns another schema under an id; nothing is
- * overwritten
+ * @throws StreamError `schema_differs` if the registry has another schema under an archived id, or cannot give a schema
+ * its archived id; no schema is overwritten
  */
 export async function restoreSchemas(
   dependencies: { registry: SchemaRegistry; importing: SchemaImport; archive: SchemaArchive },
@@ -188,7 +188,7 @@ async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]
   let last = 0;
   let honoursIds = false;
   let fillers = 0;
-  // If the process dies in this loop, a repeat of the restoration finds the registered schemas and adds the others.
+  // If the process dies in this loop, a repeat of the restoration keeps the registered schemas and adds the others.
   for (const { subject, id, schema, version } of missing) {
     while (!honoursIds && last + 1 < id) {
       fillers += 1;

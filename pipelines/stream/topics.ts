@@ -7,8 +7,8 @@ import { StreamError, untilSettled } from './kafka.ts';
 const maxMessageBytes = 8 * 1024 * 1024;
 
 /**
- * Records are kept for ever, so that a new consumer group can read all history. The settings that equal the broker's
- * defaults are listed too, because other people configure the brokers.
+ * Records are kept for ever, so that a new consumer group can read all history. Settings that equal Kafka's defaults
+ * are listed too, because the people who run the brokers may have set other defaults.
  */
 const topicSettings: Readonly<Record<string, string>> = {
   'cleanup.policy': 'delete',
@@ -40,7 +40,8 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void>
     const missing = wantedTopics(plan).filter(({ topic }) => !existing.has(topic));
     if (missing.length > 0) {
       await admin.createTopics({
-        // The client's own wait fails while the broker does not know the new topic yet. The check below waits instead.
+        // The client's own wait for the leaders fails while the broker does not know the new topic yet. The check below
+        // waits instead.
         waitForLeaders: false,
         timeout: 30_000,
         topics: missing.map(({ topic, partitions }) => ({
@@ -66,7 +67,8 @@ function isNotYetKnown(error: unknown): boolean {
 
 /**
  * Checks the topics of a register.
- * @throws StreamError `topic_missing`, or `topic_settings_differ` if the settings or the number of partitions are wrong
+ * @throws StreamError `topic_missing` if a topic does not exist
+ * @throws StreamError `topic_settings_differ` if the settings or the number of partitions of a topic are wrong
  */
 export async function checkTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
   await withAdmin(kafka, (admin) => check(admin, plan));
@@ -139,7 +141,7 @@ export function watchGroup(prefix: string): string {
   return `${prefix}padron.watch`;
 }
 
-/** A topic that gets records of editions, the subject of its record values in the schema registry, and their schema. */
+/** A topic, the subject in the schema registry for the values of its records, and the schema of these values. */
 export interface Output {
   topic: string;
   subject: string;

@@ -10,7 +10,7 @@ import { changesOutput } from './topics.ts';
 
 export type RecordSchemas = Pick<WriterSchemas, 'current'>;
 
-/** A record of another release, encoded with the fields of this release. */
+/** A record of another release, encoded again for this release. `RowColumns` says which columns its rows have. */
 export interface TranslatedRecord {
   value: Buffer;
   /** Number of cells in each row of the record. */
@@ -18,13 +18,13 @@ export interface TranslatedRecord {
 }
 
 /**
- * Which columns the rows of a translated record get. `today` gives the current columns, for readers that use cells by
+ * Which columns the rows of a translated record get. `today` gives the current columns, for readers that find cells by
  * name. `as_written` keeps the columns of the record, for readers that store the rows: a record that is read again must
- * give the same row as the first time, and the catalogue knows each edition's columns.
+ * give the same row as the first time. The catalogue knows which columns each edition has.
  */
 export type RowColumns = 'today' | 'as_written';
 
-/** Finds a register's schema by its registry id. Resolves with null if registry and archive do not know it. */
+/** Finds a register's schema by its registry id. Resolves with null if neither registry nor archive has it. */
 export type SchemaSource = (register: RegisterName, id: number) => Promise<string | null>;
 
 /**
@@ -42,8 +42,8 @@ export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, p
 type Translate = (value: Buffer) => TranslatedRecord;
 
 /**
- * Translates records of earlier releases, which a topic keeps for ever. Avro's rules resolve a record to the current
- * schema (a missing field takes its default), and then it is encoded again. Each schema is fetched once.
+ * Translates records of earlier releases to the current schema, because a topic keeps records for ever. A record is
+ * decoded by Avro's rules (a field that it lacks gets the default) and encoded again. Each schema is fetched once.
  */
 export class WriterSchemas {
   readonly #source: SchemaSource;
@@ -70,7 +70,7 @@ export class WriterSchemas {
 
   /**
    * Returns the value in the register's current schema. A value that already has this schema is returned unchanged.
-   * @throws UndecodableRecord if the value's schema is unknown or cannot be read as the current one
+   * @throws UndecodableRecord if the value's schema is unknown, or cannot be translated to the current schema
    * @throws StreamError `registry_unavailable` if neither the registry nor the archive answers
    */
   current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord> {
@@ -85,8 +85,8 @@ export class WriterSchemas {
     if (known !== undefined) return known;
     const made = this.#make(register, id);
     this.#translations.set(key, made);
-    // If neither the registry nor the archive answered, the next record asks again. An unknown schema is remembered, so
-    // that a bad record does not cause a request each time it is read.
+    // If neither the registry nor the archive answered, the next record asks again. The answer that a schema is unknown
+    // is remembered, so that a bad record does not cause a request each time it is read.
     made.catch((error: unknown) => {
       if (!(error instanceof UndecodableRecord)) this.#translations.delete(key);
     });
@@ -110,7 +110,7 @@ export class WriterSchemas {
     if (!agree(namesOf(columns), namesOf(today)))
       throw new UndecodableRecord(`schema id ${id} has other columns at the places of today's`);
     const newer = namesOf(columns.slice(today.length));
-    // This release would drop the cells of newer columns from the state, and no later edition would bring them back.
+    // This release does not know the newer columns and would drop their cells. No later edition would bring them back.
     if (newer.length > 0) throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer}`);
     // `today` is the list of fields inside `reader`, so this line gives the reader's schema the columns of the record.
     if (this.#rows === 'as_written') today.splice(0, Infinity, ...columns);

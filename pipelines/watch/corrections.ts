@@ -19,7 +19,7 @@ export interface TakenBack {
 
 export interface Originals {
   edition: number;
-  /** Ids of the events that the wrong edition made for these RUCs, even if no list holds the RUC today. */
+  /** Ids of the events that the wrong edition made for `TakenBack.rucs`, even if no list holds the RUC today. */
   events: ReadonlySet<string>;
   /** For each event id, the webhooks that must get the correction of this event (see `receiversOf`). */
   receivers: ReadonlyMap<string, ReadonlySet<string>>;
@@ -30,10 +30,9 @@ export interface Originals {
  * Cancels the unsent deliveries of the wrong edition's events, and finds the webhooks that must get the correction. The
  * caller must have locked the accounts' rows in account_position and must not have written deliveries yet.
  *
- * A delivery counts as sent once it was claimed, because the outcome of an attempt may be unknown. If a claim runs
- * before this call, its delivery counts as sent; if it runs after this call, it finds the delivery cancelled. Like a
- * claim, this call locks the webhook_work rows before the deliveries. In another order the two transactions could
- * deadlock.
+ * A delivery counts as sent once it was claimed, because the outcome of an attempt may be unknown. A delivery that is
+ * claimed before this call counts as sent, and a claim after this call finds the delivery cancelled. Like a claim, this
+ * call locks the webhook_work rows before the deliveries. In another order the two transactions could deadlock.
  *
  * The events are marked with `taken_back_by`, and nobody can send a marked event again by hand (webhooks/resend.ts). A
  * repeat cancels nothing more and returns the same receivers.
@@ -70,8 +69,8 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
 /**
- * Returns the wrong edition and the id of the event that this one corrects; the id is null if the wrong edition made no
- * such event. An alta corrects a baja and a baja an alta, because both have the field `ruc`.
+ * Returns the number of the wrong edition and the id of its event that `event` corrects; the id is null if the wrong
+ * edition made no such event. An alta corrects a baja and a baja an alta, because both have the field `ruc`.
  */
 export function correccionOf(originals: Originals, event: Corrected): EventFacts['correccion'] {
   const id = originalIdOf(originals, event);
@@ -79,8 +78,8 @@ export function correccionOf(originals: Originals, event: Corrected): EventFacts
 }
 
 /**
- * Whether the webhook must get this correction, because its receiver may believe what was wrong (see `receiversOf`).
- * The webhook's filters do not matter then.
+ * Whether the webhook must get `event`, which corrects a wrong event, because the webhook's receiver may still believe
+ * the wrong one (see `receiversOf`). The webhook's filters do not count here.
  */
 export function mustReceive(originals: Originals, webhookId: string, event: Corrected): boolean {
   return originals.receivers.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
@@ -91,12 +90,12 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
 }
 
 /**
- * Finds the webhooks that must receive the correction. These are the webhooks with an attempted delivery of a wrong
- * event.
+ * Finds the webhooks that must receive the correction. These are the webhooks with an attempted delivery of an event of
+ * the wrong edition.
  *
  * If the wrong edition was itself a correction of a first edition, there is a second case: the delivery of the first
  * edition's event was cancelled before it was sent. Then the receiver got nothing from either edition. It still
- * believes the state before both, and the new correction makes that state wrong again.
+ * believes the state before both editions, and the new correction makes that state wrong again.
  */
 async function receiversOf(
   client: PoolClient,

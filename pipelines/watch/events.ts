@@ -26,13 +26,13 @@ export interface Written {
  * Writes events and their deliveries in the caller's transaction and in the given order. All events are of one edition,
  * which was detected on `day`.
  *
- * New events take the next positions of their account. The account's counter row is locked first, so no other
- * transaction can give positions of this account until this one ends. A reader that has seen position n therefore never
- * sees a smaller one appear later. Events that are already stored take no position, so a repeated batch changes nothing
- * and leaves no gap.
+ * New events take the next positions of their account. The account's row in account_position is locked first, so no
+ * other transaction can give positions of this account until this one ends. A reader that has seen position n therefore
+ * never sees a smaller position appear later. Events that are already stored take no position, so a repeated batch
+ * changes nothing and leaves no gap.
  *
- * The events of a correction name the events that they correct. They are sent only to webhooks that may have received
- * the wrong event; `takeBack` finds these webhooks.
+ * The events of a correction name the events that they correct. They are sent only to the webhooks that `takeBack`
+ * finds: their receivers may believe the wrong state.
  * @param wrong the changes that a correction takes back, even for RUCs on no list; null for an ordinary edition
  */
 export async function writeEvents(
@@ -49,7 +49,8 @@ export async function writeEvents(
     events.map((event) => event.id),
   ]);
   const known = new Set(present.rows.map((row) => row.id));
-  // A batch holds a record twice if the broker stored it, the producer died, and its next run sent the record again.
+  // A batch holds a record twice if the producer died after the broker stored the record, and the next run of the
+  // producer sent it again.
   const once = [...new Map(events.map((event) => [event.id, event])).values()];
   const webhooks = await lockSubscribers(client, accounts, detectedAt);
   const originals = wrong === null ? null : await takeBack(client, wrong);
@@ -79,8 +80,8 @@ export async function writeEvents(
 }
 
 /**
- * Reads the last position of each account and locks these rows. It locks them in order of account id, because two
- * batches could deadlock otherwise.
+ * Locks the accounts' rows in account_position and returns the last position of each account. The rows are locked in
+ * order of account id, because two batches could deadlock otherwise.
  */
 async function lockPositions(client: PoolClient, accounts: readonly number[]): Promise<Map<number, number>> {
   await client.query(

@@ -19,7 +19,7 @@ export interface EventRow {
   day: string;
   id: string;
   position: number;
-  /** The exact JSON text that is signed and sent. */
+  /** The event's JSON text, exactly as it is signed and sent to webhooks. */
   payload: string;
 }
 

@@ -8,7 +8,7 @@ export interface WatchList {
   created_at: Date;
 }
 
-/** A list as events show it. */
+/** The fields of a list that an event contains. */
 export type ListSnapshot = Pick<WatchList, 'id' | 'nombre' | 'referencia'>;
 
 export type ListProblem = { ok: false; problem: 'name_taken' | 'too_many' | 'not_found' };
@@ -69,7 +69,7 @@ export async function pageLists(pool: Pool, accountId: number, after: number, li
   return rows;
 }
 
-/** A field that `patch` leaves out keeps its value, and `referencia: null` clears it. A repeat changes nothing. */
+/** Changes a list. A field that `patch` lacks keeps its value; null clears `referencia`. A repeat changes nothing. */
 export async function updateList(
   pool: Pool,
   accountId: number,
@@ -172,7 +172,7 @@ export async function addMembers(
   });
 }
 
-/** Reads members with a RUC above `after`, in order of RUC. The caller checks that the account owns the list. */
+/** Reads the list's RUCs above `after`, in order. The caller must have checked that the account owns the list. */
 export async function pageMembers(pool: Pool, listId: number, after: string, limit: number) {
   const { rows } = await pool.query<{ ruc: string; added_at: Date }>(
     'SELECT ruc, added_at FROM watch_member WHERE list_id = $1 AND ruc > $2 ORDER BY ruc LIMIT $3',

@@ -10,26 +10,26 @@ import type { ListSnapshot } from './lists.ts';
 export interface FieldEvent {
   evento: EventKind;
   /**
-   * The column that changed; `ruc` for alta and baja; or the register's `presence.field` if the RUC joined or left a
-   * list such as agentes de retención.
+   * The column that changed; or `ruc` if the RUC appeared in or disappeared from the daily register; or the register's
+   * `presence.field` if the RUC joined or left a register such as agentes de retención.
    */
   campo: string;
   antes: string | boolean | null;
   despues: string | boolean | null;
 }
 
-/** Whether changes of the register can make events. If not, nobody needs to read its records. */
+/** Whether changes of the register can make events. If they cannot, `watch` need not read the register's records. */
 export function makesEvents(register: Register): boolean {
   return register.presence !== undefined || register.columns.some(({ event }) => event !== undefined);
 }
 
-/** The order in which the events of one RUC and edition are sent. An event of the field `ruc` comes before these. */
+/** The order of fields in which the events of one RUC and edition are sent. An event of `ruc` is sent before these. */
 const fieldOrder = ['estado', 'condicion', 'nombre'];
 
 /**
- * Returns the events of a change in order. The same change always gives the same events, so a repeated batch finds the
- * events that it wrote before.
- * @param lastKnown the row that the RUC had before it last disappeared; it is used only when the RUC appears
+ * Returns the events of a change in order. The same change always gives the same events, so a repeated batch finds that
+ * its events are already stored.
+ * @param lastKnown the row that the RUC had before it last disappeared; it is used only when the RUC appears again
  */
 export function eventsOf(register: Register, change: Change, lastKnown: Row | null): FieldEvent[] {
   // `r` marks a row of a first load, which is no change. Natural persons are never watched, even if a list holds their
@@ -86,15 +86,15 @@ export interface EventFacts {
   fechaDato: string;
   ocurridoEn: Date;
   /**
-   * Set if the event is of a correction: the edition that it corrects, and the id of that edition's event (null if it
-   * made none).
+   * null unless a correction made the event. `edicion` is the wrong edition. `evento` is the id of that edition's event
+   * that this event corrects; it is null if that edition made no such event.
    */
   correccion: { edicion: number; evento: string | null } | null;
 }
 
 /**
- * Returns a hash of the change, its column and the list, so a repeated batch finds the event stored. The hash is 128
- * bits of SHA-256 and has no dots, because the signed text separates ids by dots.
+ * Returns a hash of the change, its column and the list. A repeated batch gives the same id, so it finds that the event
+ * is stored. The hash is 128 bits of SHA-256 and has no dots, because the signed text separates ids by dots.
  */
 export function eventId(register: RegisterName, edition: number, ruc: string, campo: string, listId: number): string {
   return `ev_${digest(`${register}:${edition}:${ruc}:${campo}:${listId}`)}`;

@@ -9,11 +9,14 @@ export interface WatchedEdition {
   fechaDato: string;
   detectedAt: Date;
   /**
-   * True once all events of the edition are written. A record of it that is read again then makes no event, for example
-   * in a replay or by a new consumer group.
+   * True once all events of the edition are written. From then on its records make no events when they are read again,
+   * for example in a replay or by a new consumer group.
    */
   announced: boolean;
-  /** The wrong edition that this edition corrects, with its detection day in Lima; null for an ordinary edition. */
+  /**
+   * Set for a correction: the number of the wrong edition, of which it takes changes back, and the Lima day on which
+   * the wrong edition was detected. Null for an ordinary edition.
+   */
   corrects: { edition: number; day: string } | null;
 }
 
@@ -57,7 +60,7 @@ export async function readWatchers(
   return watchers;
 }
 
-/** For each RUC, the row that it had when it last disappeared before the edition. There is no entry if it never did. */
+/** For each RUC, the row that it had when it last disappeared before the edition. A RUC that never did has no entry. */
 export type LastKnownRows = (
   register: Register,
   rucs: readonly string[],

@@ -17,9 +17,9 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * Counts the deliveries of all webhooks. Pending deliveries and those in flight are counted from the oldest day that
- * may have one (README, rule 8). Held deliveries are counted over all days, because their index is small. A delivery
- * whose lease has ended counts as due.
+ * Counts the deliveries of all webhooks. Pending deliveries and deliveries in flight are counted from the oldest day
+ * that may have such a delivery (README.md in this folder, rule 8). Held deliveries are counted over all days, because
+ * their index is small. A delivery whose lease has ended counts as due.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(
@@ -42,7 +42,7 @@ export interface WebhookBacklog extends Omit<Backlog, 'webhooksPaused'> {
   failuresInARow: number;
 }
 
-/** Returns webhooks that have deliveries to send. The webhook with the oldest due delivery comes first. */
+/** Returns webhooks that have open or held deliveries. The webhook with the oldest due delivery comes first. */
 export async function backlogByWebhook(pool: Pool, maxWebhooks: number): Promise<WebhookBacklog[]> {
   const { rows } = await pool.query<WebhookBacklog>(
     `SELECT w.id AS "webhookId", w.account_id AS "accountId", w.estado, w.fallos_consecutivos AS "failuresInARow",
@@ -64,7 +64,7 @@ export interface EndpointState extends WebhookBacklog {
   deletedAt: Date | null;
   rateLimitPerSecond: number;
   inFlightLimit: number;
-  /** When the lease of the worker that now sends the webhook's deliveries ends; null if no worker does so. */
+  /** The end of the lease of the worker that now sends the webhook's deliveries; null if no worker has a lease. */
   workedOnUntil: Date | null;
 }
 

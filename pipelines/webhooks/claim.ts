@@ -36,15 +36,15 @@ export interface Claim {
   /** null if the webhook was deleted. */
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
-  /** True if the claim left no due delivery. Then no delivery can start until work is added or `nextDueAt` comes. */
+  /** True if the claim took all due deliveries. Then no other can start until work is added or `nextDueAt` comes. */
   tookAll: boolean;
   wakeSeq: number;
   /** The earliest day that may have an open delivery; null if no delivery is open. */
   openSince: string | null;
   /**
    * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits, or if the call ended before
-   * its claim. It is read with the same now() and snapshot as the claim, so it covers every delivery that was not yet
-   * due then.
+   * its claim. It is read with the same now() and snapshot as the claim, so it takes into account every delivery that
+   * was not yet due at the claim.
    */
   nextDueAt: Date | null;
   nextDueInMs: number | null;
@@ -52,7 +52,7 @@ export interface Claim {
 
 export interface ClaimLimits {
   /**
-   * Length of a delivery's lease. It must be longer than a request and its answer may take. If it ends during the
+   * Length of a delivery's lease. It must be longer than a request with its answer can take. If a lease ends during the
    * request, the delivery is sent twice.
    */
   deliveryLeaseMs: number;
@@ -60,11 +60,10 @@ export interface ClaimLimits {
 }
 
 /**
- * Claims the deliveries that can be sent now: due ones, at most one per RUC, up to the in-flight limit. They are
- * returned in order of their events' positions. The claim is one short transaction that locks the webhook's
- * webhook_work row, so two claims of a webhook never overlap. It inserts each attempt with the result "outcome
- * unknown". If the process dies after the commit, the attempt keeps that result, and the delivery is due again when its
- * lease ends.
+ * Claims the deliveries that can be sent now: due deliveries, at most one per RUC, up to the in-flight limit. They are
+ * returned in order of their events' positions. The claim is one short transaction that locks the webhook's row in
+ * webhook_work, so two claims of a webhook never overlap. It inserts each attempt with the result "outcome unknown". If
+ * the process dies after the commit, the attempt keeps that result, and the delivery is due again when its lease ends.
  * @param prepare gets the target before anything is claimed and returns how many deliveries may be claimed; if it
  * throws, nothing is claimed
  */
@@ -124,15 +123,16 @@ async function leaseWork(
  * A delivery must wait while another delivery of its RUC is in flight. It must also wait while an earlier delivery of
  * its RUC was never attempted or is due as well. So at most one delivery per RUC can be claimed. A row in state
  * en_curso with a past next_due_at is a delivery whose lease has ended. While a webhook is paused, only its tests can
- * be claimed. An attempt that is in flight at the pause ends by itself, or its worker dies and its lease ends
- * (holdAbandoned).
+ * be claimed. An attempt that is in flight at the pause ends by itself. If its worker dies, `holdAbandoned` holds the
+ * delivery after its lease has ended.
  *
  * The statement leaves PostgreSQL no choice of plan, because its statistics may date from a time when no delivery was
  * open.
  * - Every table has a lower bound on the day, so PostgreSQL plans over the days that matter and not over a year of
  *   partitions.
- * - The check for other deliveries of the RUC uses next_due_at, which only open deliveries have, and not estado. So no
- *   partial index fits. OFFSET 0 keeps the check a subquery per row, so it ends when the LIMIT is reached.
+ * - The check for other deliveries of the RUC recognises open ones by next_due_at, which no other delivery has, instead
+ *   of by estado. So PostgreSQL cannot use a partial index of open deliveries here. OFFSET 0 makes the check run row by
+ *   row, so no more rows are checked once the LIMIT is reached.
  * - The update finds the already locked rows by their key.
  * - Connections keep the plan (keptUnder), because planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery
@@ -178,7 +178,7 @@ const claimSql = (since: string) => `
 
 type Due = Pick<Claim, 'tookAll' | 'nextDueAt' | 'nextDueInMs'>;
 
-/** A row with `day` null means that nothing was claimed. It holds only the fields of `Due`. */
+/** If nothing was claimed, the statement returns one row in which `day` is null. It has only the fields of `Due`. */
 type ClaimedRow = Due & (ClaimedDelivery | { day: null });
 
 async function claim(
@@ -201,8 +201,8 @@ async function claim(
 }
 
 /**
- * Holds deliveries that a dead worker left in flight while their webhook was paused. No claim takes them during the
- * pause, so they are kept like other held deliveries. The webhook's row is locked, because a resume at the same time
+ * Holds deliveries of a paused webhook that a dead worker left in flight. No claim takes them during the pause, so they
+ * become `retenida` like the webhook's other deliveries. The webhook's row is locked, because a resume at the same time
  * would find these deliveries neither held nor due. A repeat changes nothing.
  * @param openSince the earliest day that may have an open delivery
  */
@@ -225,13 +225,13 @@ export function dayText(day: string): string {
 }
 
 /**
- * Returns the name under which a connection keeps the plan of a statement with this lower bound on the day. Returns
- * undefined if the statement should be planned each time.
+ * Returns the name under which a connection keeps the plan of a statement whose text contains `since` as the lower
+ * bound on the day. Returns undefined if the statement should be planned each time.
  *
  * If the bound were a parameter, PostgreSQL would plan once over all days. After 13 months that takes a second, locks
  * seven thousand tables and indexes, and gives a worse plan. Bounds are usually days of the last week. An older bound
- * is rare (it comes from deliveries that were held), so its plan is not kept. Plans of past days are dropped when their
- * connection ends (maxLifetimeSeconds).
+ * is rare (it comes from deliveries that were held), so its plan is not kept. A connection keeps the plans of past days
+ * until it ends (maxLifetimeSeconds).
  */
 export function keptUnder(statement: string, since: string): string | undefined {
   return since >= limaDay(new Date(Date.now() - weekMs)) ? `${statement} ${since}` : undefined;

@@ -4,8 +4,8 @@ import type { Pool } from '../runtime/postgres.ts';
 
 /**
  * Returns the id of the delivery of an event to a webhook. Every attempt sends it as X-Service-Delivery. The id
- * contains the day of the delivery's partition (YYMMDD), so a delivery can be found by its id alone. These six digits
- * must not become a longer run of digits, because paths and logs mask such a run as somebody's RUC.
+ * contains the day of the delivery's partition (YYMMDD), so a delivery can be found by its id alone. The id must not
+ * contain more digits in a row than these six, because a longer run is masked in paths and logs as somebody's RUC.
  * @param day the day of the partition, YYYY-MM-DD
  */
 export function deliveryId(day: string, event: string, webhookId: string): string {
@@ -38,7 +38,7 @@ export interface LoggedDelivery {
   estado: DeliveryState;
   attempts: number;
   createdAt: Date;
-  /** Microseconds since 1970. A Date has only milliseconds, so pages would repeat or skip some deliveries. */
+  /** `createdAt` in microseconds since 1970. With a Date's milliseconds, pages would repeat or skip some deliveries. */
   createdMicros: number;
   nextAttemptAt: Date | null;
 }
@@ -60,7 +60,10 @@ const columns = `d.day, d.id, d.webhook_id AS "webhookId", d.event_id AS "eventI
   d.created_at AS "createdAt", (extract(epoch FROM d.created_at) * 1000000)::bigint AS "createdMicros",
   CASE WHEN d.estado = 'pendiente' THEN d.next_due_at END AS "nextAttemptAt"`;
 
-/** A webhook's deliveries, newest first. New deliveries come before the first page, so later pages repeat none. */
+/**
+ * Returns a webhook's deliveries, newest first. A delivery that is created between two calls belongs before the first
+ * page, so later pages repeat no delivery.
+ */
 export async function pageDeliveries(
   pool: Pool,
   webhookId: string,
@@ -91,9 +94,9 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * Returns the day in the delivery's id. An id of an earlier release has none, so the partitions are searched, newest
- * first; null if none has the delivery. An index over all days would be faster, but every attempt would have to write
- * to it.
+ * Returns the day in the delivery's id. An id of an earlier release contains no day; then the partitions are searched,
+ * newest first, and the result is null if none has the delivery. An index over all days would be faster, but every
+ * attempt would have to write to it.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
   return dayInDeliveryId(id) ?? searchDays(pool, id);

@@ -23,7 +23,7 @@ export async function pageOwnerNotices(
   return rows;
 }
 
-/** `plan` means that the account's plan no longer includes watching. The webhook's pausado_por is then null. */
+/** Why a webhook was paused. `plan`: the plan no longer includes watching (webhook.pausado_por is then null). */
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
 
 /**
@@ -40,7 +40,7 @@ export type OwnerNotice =
   | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
 
 /**
- * Writes an owner notice in the transaction that changes the webhook, so that either both are stored or none. The
+ * Writes an owner notice in the transaction that changes the webhook, so that either both are stored or neither. The
  * caller must have locked the webhook's row. A warning of a pause is written once per percentage and series of
  * failures, even if this call is repeated. The mail is sent later (owner-mail.ts).
  * @returns false if this warning was written before, or if the webhook does not exist

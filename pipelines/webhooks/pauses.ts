@@ -3,9 +3,9 @@ import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { lockWork, raiseWork } from './work.ts';
 
 /*
- * Every function that changes a webhook's state locks first the webhook's row, then its work row, then its deliveries.
- * Functions that write deliveries (watch/events.ts, results.ts) lock the webhook's row FOR SHARE. So a pause sees all
- * deliveries of such a transaction, or it is committed before the transaction reads the webhook.
+ * Every function that changes a webhook's state locks first the webhook's row, then its row in webhook_work, and then
+ * its deliveries. Functions that write deliveries (watch/events.ts, results.ts) lock the webhook's row FOR SHARE. So a
+ * pause either sees all deliveries that such a function wrote, or is committed before the function reads the webhook.
  */
 
 /**
@@ -46,7 +46,7 @@ export interface Resumed {
 /**
  * Resumes a paused webhook when the customer says that the endpoint works. All held deliveries are due at once, in
  * order, and their retry schedules start anew. The caller then wakes the webhook. If the process dies before that, the
- * sweeper wakes the webhook. A repeat releases nothing.
+ * worker's sweeper (`overdueWebhooks`) wakes it. A repeat of the call releases nothing.
  */
 export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
   return inTransaction(pool, (client) => resumeIn(client, webhookId));
@@ -75,9 +75,10 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels its open deliveries. If a dead worker left some of them in flight, nobody else
- * would ever close them. Attempts in flight end by themselves. A cancelled delivery keeps its lease token, so a success
- * that arrives later is still recorded (results.ts). Returns false if the account has no such webhook.
+ * Marks the webhook deleted and cancels its open deliveries. Deliveries in flight are cancelled too, because nobody
+ * else would close a delivery whose worker died. Attempts in flight end by themselves. A cancelled delivery keeps its
+ * lease token, so a success that arrives later is still recorded (results.ts). Returns false if the account has no such
+ * webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -95,9 +96,10 @@ export async function deleteWebhookIn(client: PoolClient, accountId: number, web
 }
 
 /**
- * Pauses or resumes an account's webhooks in the transaction that changes its plan. If the plan does not include
- * watching, the webhooks are paused and hold new deliveries. If it does, the webhooks that only the plan had paused are
- * resumed. A repeat changes nothing. No wake-up is needed, because the worker's sweeper finds the released deliveries.
+ * Pauses or resumes an account's webhooks in the transaction that changes its plan. If the new plan does not include
+ * watching, the webhooks are paused and hold new deliveries. If it does, the webhooks that only the old plan had paused
+ * are resumed. A repeat changes nothing. No wake-up is needed: the worker's sweeper finds the released deliveries.
+ * @param watches whether the new plan includes watching
  */
 export async function followPlan(client: PoolClient, accountId: number, watches: boolean): Promise<void> {
   const { rows } = await client.query<{ id: string; estado: string; pausado_por: string | null }>(
@@ -116,8 +118,9 @@ export async function followPlan(client: PoolClient, accountId: number, watches:
 }
 
 /**
- * Discards deliveries that were held for more than `heldDays` because of the plan. A customer can still send them by
- * hand. Each webhook is a transaction of its own. A repeat discards nothing more. Returns how many were discarded.
+ * Discards deliveries that were held for more than `heldDays` because of the plan. The customer can still send a
+ * discarded delivery again by hand. Each webhook is a transaction of its own. A repeat discards nothing more. Returns
+ * how many deliveries were discarded.
  */
 export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ id: string; before: Date }>(
@@ -134,11 +137,11 @@ export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: Abo
 }
 
 /**
- * Discards the deliveries that a paused webhook holds; if `before` is given, only those that were created earlier. If
- * the process dies before the caller resumes the webhook, it stays paused, and a repeat discards the rest. Returns how
- * many deliveries were discarded.
- * @param heldBefore if given, deliveries are discarded only if the plan has held the webhook since an earlier time.
- * After the caller read the webhook, its account may have changed to a plan that includes watching.
+ * Discards the deliveries that a paused webhook holds. If the process dies before the caller resumes the webhook, the
+ * webhook stays paused, and a repeat discards the rest. Returns how many deliveries were discarded.
+ * @param before if not null, only deliveries that were created before this time are discarded
+ * @param heldBefore if given, the plan must have paused the webhook before this time, or nothing is discarded. It is
+ * checked here, because the account may have got a plan that includes watching after the caller read the webhook.
  */
 export function discardHeld(pool: Pool, webhookId: string, before: Date | null, heldBefore?: Date): Promise<number> {
   return inTransaction(pool, async (client) => {

@@ -37,7 +37,7 @@ export interface NewRecovery {
 
 export interface RecoveryLimits {
   chunkRows: number;
-  /** While this many deliveries are due, the recovery waits. So a new delivery never waits for the whole recovery. */
+  /** A recovery waits while this many deliveries are due. So a new delivery never waits for a whole recovery. */
   maxDue: number;
   waitMs: number;
 }
@@ -99,16 +99,16 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
 
 /**
  * Returns how many of the counted deliveries an ended recovery did not send, because their state changed meanwhile or a
- * correction took them back. `resent` can exceed `total`: a delivery that was in flight or held at the count may have
- * been sent too.
+ * correction took them back. `resent` can exceed `total`, because a delivery that was in flight or held during the
+ * count may have been sent too.
  */
 export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): number {
   return Math.max(0, total - resent);
 }
 
 /**
- * Stops a recovery. Deliveries that it made due are still sent. A repeat changes nothing. Returns false if there is no
- * such recovery.
+ * Stops a recovery. Deliveries that it made due before are still sent. A repeat changes nothing. Returns false if the
+ * webhook has no such recovery.
  */
 export async function cancelRecovery(pool: Pool, webhookId: string, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
@@ -133,8 +133,8 @@ interface RunningRecovery {
 }
 
 /**
- * Makes due one chunk of deliveries of the recovery that has waited longest and that no other process works on. The
- * same transaction stores the progress, so if the process dies, the next call continues from there.
+ * Takes the recovery that has waited longest and that no other process works on, and makes one chunk of its deliveries
+ * due. The same transaction stores the progress, so if the process dies, the next call continues from there.
  * @returns null if no recovery is ready; else `wake` is the webhook to wake, or null if nothing became due
  */
 export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {

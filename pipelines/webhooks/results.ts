@@ -9,7 +9,7 @@ export interface Health {
   timeoutsInARow: number;
 }
 
-/** The webhook as it is when the outcomes of a round of attempts are judged. It is read while its row is locked. */
+/** The webhook's state when the outcomes of a round of attempts are judged. It is read while the row is locked. */
 export interface Standing {
   health: Health;
   /** The current URL. Answers of an earlier URL do not count for the webhook's health. */
@@ -53,8 +53,8 @@ export function updateHealth(
       [webhookId, health.failuresInARow, health.firstFailureAt, health.timeoutsInARow, lastSuccessAt],
     );
     if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
-    // Attempts that were in flight when the owner paused the webhook may still fail. A warning of a pause would then be
-    // wrong.
+    // If the webhook is already paused, a warning of a pause would be wrong. Attempts that were in flight at the pause
+    // may still fail.
     if (warning !== null && health.firstFailureAt !== null && estado === 'activo') {
       await writeOwnerNotice(client, webhookId, {
         kind: 'webhook.por_pausar',
@@ -117,11 +117,13 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
 }
 
 // The lock on the webhook's row keeps a pause or a deletion out until the commit. Otherwise a pause or a deletion could
-// miss these rows when it updates the pending deliveries. A call that waited for the lock reads the new state of the
-// webhook. The days are given as a bound and as a list, so that PostgreSQL plans over these partitions alone. Rows are
-// found by their lease token and not by estado. With a condition on estado, PostgreSQL could use the index of open
-// deliveries, which looks empty in old statistics (see claim.ts). A delivery has the token while it is en_curso, and
-// also after its webhook was deleted during the attempt.
+// miss these rows when it updates the pending deliveries. If this statement has to wait for the lock, it then reads the
+// webhook's new state.
+//
+// The days are given as a lower bound and as a list, so that PostgreSQL plans over these partitions alone. Deliveries
+// are found by their lease token and not by estado. With a condition on estado, PostgreSQL could use the index of open
+// deliveries, which looks empty in old statistics (see claim.ts). A delivery has a lease token while it is en_curso,
+// and also after its webhook was deleted during the attempt.
 const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed

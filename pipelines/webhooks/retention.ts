@@ -46,16 +46,17 @@ export interface Removed {
 }
 
 /**
- * The longest wait for a lock. Other transactions that need the locked table wait behind it for no longer than this. If
- * a wait ends without the lock, the next run removes the day. Three such waits take less time than PostgreSQL's
- * deadlock_timeout (1 s). So in a deadlock the removal gives up first, and no other transaction fails.
+ * The longest wait for a lock on a table. While the removal waits, other transactions that need the table wait behind
+ * it, but no longer than this. If a wait ends without the lock, the next run removes the day. Three such waits take
+ * less time than PostgreSQL's deadlock_timeout (1 s). So in a deadlock the removal gives up first, and no other
+ * transaction fails.
  */
 const lockTimeoutMs = 200;
 
 /**
  * Removes expired rows, one day's partition at a time. A delivery that may still be sent (pending, in flight or held)
  * is kept with its event, however old it is. Each day is a transaction of its own. If the process dies, the next run
- * does the remaining days.
+ * removes the remaining days.
  */
 export async function removeExpired(pool: Pool, rule: RetentionRule, stop?: AbortSignal): Promise<Removed> {
   const removed: Removed = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
@@ -110,7 +111,7 @@ async function underLockTimeout<Result>(
     throw error;
   }
 }
-/** After these PostgreSQL errors the next run does the day: lock_not_available, deadlock_detected, undefined_table. */
+/** PostgreSQL errors that leave the day to the next run: lock_not_available, deadlock_detected, undefined_table. */
 const leftToOthers: ReadonlySet<string> = new Set(['55P03', '40P01', '42P01']);
 
 const open = `estado IN ('pendiente', 'en_curso', 'retenida')`;
@@ -125,7 +126,7 @@ async function removeDay(client: PoolClient, day: string): Promise<'removed' | '
   // The parent tables are locked first, because every other statement does so too. DROP TABLE alone would lock them
   // last, and two transactions could deadlock.
   await client.query(`LOCK TABLE ONLY event, ONLY delivery, ONLY attempt, ${delivery} IN ACCESS EXCLUSIVE MODE`);
-  // Somebody sent a delivery again by hand before the lock was taken. The next run trims the day.
+  // If somebody sent a delivery again by hand before the lock was taken, the next run trims the day.
   if (await isHeld()) return 'kept';
   await noteRemoved(client, `SELECT account_id, position FROM ${event}`);
   await client.query(`DROP TABLE ${attempt}, ${delivery}, ${event}`);
@@ -147,8 +148,9 @@ async function trimDay(client: PoolClient, day: string): Promise<void> {
 }
 
 /**
- * Records per account the position of the last removed event, in the transaction that removes it. So a reader with an
- * older cursor gets an error and never a gap.
+ * Records per account the position of the last removed event, in the transaction that removes it. So a reader whose
+ * cursor is lower than this position gets an error and never a gap.
+ * @param eventsThatGo SQL that returns account_id and position of the removed events
  */
 async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<void> {
   await client.query(
@@ -176,8 +178,8 @@ async function emptyAttempts(client: PoolClient, day: string, attemptDays: numbe
 }
 
 /**
- * Returns the names of a day's tables, as the SQL function ensure_event_day makes them. They are put into SQL texts, so
- * the day must come from PostgreSQL's own catalogue, and its form is checked.
+ * Returns the names that the SQL function ensure_event_day gives to a day's tables. The names are put into SQL texts,
+ * so the day must come from PostgreSQL's own catalogue, and its form is checked.
  */
 function tablesOf(day: string): [event: string, delivery: string, attempt: string] {
   const suffix = day.replaceAll('-', '');

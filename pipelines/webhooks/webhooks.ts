@@ -35,10 +35,10 @@ const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripc
     + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
 
 /**
- * Inserts the webhook, its sealed secret and its work row in one transaction. Without the secret the webhook could not
- * sign, and without the work row nobody could wake it. The plan is read again under the account's lock, because the
- * caller's plan may be some seconds old. If the plan does not include watching, the webhook is paused as after a change
- * of plan.
+ * Inserts the webhook, its encrypted secret and its row in webhook_work in one transaction. Without the secret no
+ * delivery could be signed, and without the row in webhook_work `lockWork` would lock nothing. The plan is read again
+ * under the account's lock, because it may have changed in the seconds since the caller read it. If the plan does not
+ * include watching, the webhook is paused at once (`followPlan`).
  * @param lowestPlan the lowest plan that includes watching
  */
 export async function createWebhook(
@@ -92,8 +92,8 @@ async function isWatched(client: PoolClient, accountId: number, lowestPlan: stri
 }
 
 /**
- * Returns the first of these lists that the account lacks, or null. The caller has locked the account, so that no list
- * is deleted before the commit.
+ * Returns the first of `lists` that the account does not have, or null. The caller must have locked the account, so
+ * that no list is deleted before the commit.
  */
 async function unknownList(client: PoolClient, accountId: number, lists: readonly number[]): Promise<number | null> {
   const { rows } = await client.query<{ id: number }>(
@@ -178,8 +178,8 @@ const maxOlderSecrets = 2;
 
 /**
  * Adds a secret as the newest. An older secret goes on signing for the grace period, unless it expires earlier. Secrets
- * that no longer sign are removed. A repeat adds one more secret. If the first answer was lost, its secret signs too,
- * although the customer never saw it.
+ * that no longer sign are removed. A repeat of the call adds one more secret. If the answer to the first call was lost,
+ * its secret signs too, although the customer never saw it.
  * @returns when the previous secret stops signing; null if the account has no such webhook
  */
 export function rotateSecret(

@@ -9,7 +9,7 @@ export const deliveryWorkflow = {
   idOf: (webhookId: string) => `delivery/${webhookId}`,
 } as const;
 
-/** Starts the workflow of each webhook or signals the running one. Rejects if Temporal did not accept all calls. */
+/** Starts each webhook's workflow, or signals it if it already runs. Rejects if Temporal did not accept all calls. */
 export type Wake = (webhookIds: readonly string[]) => Promise<void>;
 
 /**
@@ -49,9 +49,9 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
 export const workChannel = 'delivery_work';
 
 /**
- * Records in the caller's transaction that webhooks have work of this day or later. Returns the webhooks that nobody
- * works on, because only these need a wake-up. A worker that holds a lease is notified at the commit. If it misses the
- * notification, it still sees the raised wake_seq when it ends its round (`releaseWork`).
+ * Records in the caller's transaction that webhooks have deliveries to send, of this day or later. Returns the webhooks
+ * that no worker has leased, because only these need a wake-up. A worker that has a lease is notified at the commit. If
+ * it misses the notification, it still sees the raised wake_seq when it ends its round (`releaseWork`).
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];
@@ -83,8 +83,8 @@ export async function lockWork(client: PoolClient, webhookIds: readonly string[]
 /**
  * Ends a round of attempts: from now on nobody works on the webhook, and its next delivery is due at `seen.nextDueAt`
  * (null means that none waits). Returns false if work was added after `seen` was read. Then the lease stays, and the
- * caller must claim again. If the process dies before this call, the lease ends by itself, and the sweeper finds the
- * old next_due_at.
+ * caller must claim again. If the process dies before this call, the lease ends by itself, and the worker's sweeper
+ * finds the webhook by its old next_due_at.
  */
 export async function releaseWork(
   pool: Pool,
@@ -103,7 +103,7 @@ export async function releaseWork(
 
 /**
  * Returns webhooks with overdue work that nobody works on, because their wake-up, their worker or their workflow was
- * lost. The query stays small: it reads one row per webhook and no deliveries. It includes paused webhooks because they
+ * lost. The query is cheap: it reads one row per webhook and no deliveries. It includes paused webhooks because they
  * may have tests to send. After a round that finds no test, a paused webhook is no longer overdue.
  */
 export async function overdueWebhooks(

@@ -1,9 +1,9 @@
 import type { Register } from '../registers.ts';
 
 /**
- * Makes the Avro schema for the changes of a new register. All registers have the same outer fields. `edition` and `op`
- * come first, so that they can be read without decoding the rest. The schema registry gets the .avsc files in this
- * folder. `npm run schemas` writes them, and a test fails if a file differs from its register.
+ * Makes the Avro schema for the changes of a new register. All registers have the same fields outside `Row`. `edition`
+ * and `op` come first, so that they can be read without decoding the rest. The schema registry gets the .avsc files in
+ * this folder. `npm run schemas` writes them, and a test fails if a file differs from its register.
  */
 export function changeSchemaOf(register: Register): unknown {
   const row = {

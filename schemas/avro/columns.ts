@@ -5,8 +5,8 @@ export interface AvroField {
 }
 
 /**
- * Returns the schema's own list of row fields, so a change of the list changes the schema. The field `before` defines
- * the row.
+ * Returns the list of row fields in a change schema. It is the schema's own list, so changing it changes the schema.
+ * The type of a row is defined at the field `before`.
  */
 export function rowFields(schema: unknown): AvroField[] {
   const { fields } = schema as { fields: AvroField[] };
@@ -15,9 +15,9 @@ export function rowFields(schema: unknown): AvroField[] {
 }
 
 /**
- * Whether two lists of a register's columns have the same names up to the end of the shorter list. A row of any release
- * is a list of cells without names, and readers find a cell by its position. So new columns are only added at the end.
- * A column that the source no longer has stays in the list, with empty cells.
+ * Whether two lists of a register's columns have the same names up to the end of the shorter list. A stored row is a
+ * list of cells without names, and every release finds a cell by its position. So new columns are only added at the
+ * end. A column that the source no longer has stays in the list, with empty cells.
  */
 export function agree(one: readonly string[], other: readonly string[]): boolean {
   return one.every((name, place) => place >= other.length || other[place] === name);
@@ -25,7 +25,7 @@ export function agree(one: readonly string[], other: readonly string[]): boolean
 
 /**
  * Adds the columns that the schema's row does not have yet. In earlier records these columns are empty. Returns false
- * if the schema has other columns or more columns than `columns`.
+ * and adds nothing if the schema has other columns, or more columns than `columns`.
  */
 export function addColumns(schema: unknown, columns: readonly string[]): boolean {
   const fields = rowFields(schema);

@@ -2,8 +2,9 @@ import { type Register, registerNames, registers } from '../registers.ts';
 import { firstOtherKey, rucLength } from '../ruc.ts';
 
 /**
- * Returns the SQL of one view per register, `<register>_current`, for people who query its live rows by named columns.
- * Each `padron migrate` makes the views anew from the list of columns, so a new register or column needs no migration.
+ * Returns the SQL of one view per register, `<register>_current`, for people who query its current rows by the names of
+ * the columns. Each `padron migrate` makes the views anew from the list of columns, so a new register or column needs
+ * no migration.
  */
 export function currentViews(): string[] {
   return registerNames.map((name) => viewOf(registers[name]));
@@ -22,8 +23,9 @@ COMMENT '${commentOf(register)}'`;
 }
 
 /**
- * The key of the table `taxpayer` is a number. For a supplier's id that is not eleven digits, the number is made from
- * the id's hash (`stateKeyOf`), so the view shows no id. Such an id is found in Kafka, where it is the record's key.
+ * Returns the columns that show a row's key. The key of the table `taxpayer` is a number. If a supplier's id is not
+ * eleven digits, the number is made from the id's hash (`stateKeyOf`), so the view cannot show the id. The id is in
+ * Kafka, where it is the record's key.
  */
 function keyColumns({ key }: Register): string[] {
   if (key === 'ruc') return ['ruc'];

@@ -16,7 +16,7 @@ const accountSummary = z.strictObject({
   /** The data-processing contract in force today. If it is null, the account cannot read natural persons' records. */
   contrato_datos: z.strictObject({ referencia: z.string(), desde: day, hasta: day.nullable() }).nullable(),
   limites: z.strictObject({
-    /** Most requests to all routes together in one clock minute. */
+    /** Largest number of requests to all routes together in one clock minute. */
     solicitudes_por_minuto: z.int().positive(),
     rucs_por_lote: z.int().positive(),
     listas: z.int().positive(),

@@ -6,8 +6,8 @@ import { taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 export const maxBatchRucs = 100;
 
 /**
- * The text of the header `Idempotency-Key`: the key as it is, or as a quoted string of RFC 8941 with quote and
- * backslash escaped.
+ * The text of the header `Idempotency-Key`: the key as it is, or the key as a quoted string of RFC 8941, in which
+ * quotes and backslashes are escaped.
  */
 export const idempotencyKeyText = z
   .string()
@@ -16,7 +16,7 @@ export const idempotencyKeyText = z
     'debe tener de 1 a 255 caracteres ASCII imprimibles, tal cual o como una cadena entre comillas',
   );
 
-/** The handler checks the maximum itself, because exceeding it has its own error code (`limite_excedido`). */
+/** The handler checks the maximum number of RUCs itself, because this error has its own code (`limite_excedido`). */
 export const batchRequest = z.strictObject({
   rucs: z.array(z.string()).min(1, 'no trae ningún RUC').meta({ maxItems: maxBatchRucs }),
 });
@@ -47,7 +47,7 @@ export type BatchEntry = z.infer<typeof batchEntry>;
 
 const batchMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
   solicitados: z.int().min(1).max(maxBatchRucs),
-  /** Number of entries with a record, repeats included. */
+  /** Number of entries with a record. A RUC that was sent twice counts twice. */
   encontrados: z.int().min(0),
   /** Charged look-ups. Each distinct RUC that was found is charged once. */
   cobrados: z.int().min(0),

@@ -44,10 +44,11 @@ const calendarMeta = z.strictObject({
   atribucion: z.string(),
   /** The years for which this operation has answers. */
   cubre: yearRange,
-  /** The days for which decrees of non-working days are loaded, and the time when these days last changed. */
+  /** The period for which decrees of non-working days are loaded, and the time when the loaded decrees last changed. */
   no_laborables: z.strictObject({ desde: day, hasta: day, actualizado_en: limaTimestamp }),
   /**
-   * True when a public-sector answer includes a day outside `no_laborables`, because a decree may make it non-working.
+   * True when a public-sector answer includes a day outside the period `no_laborables`. A decree that is not loaded may
+   * make that day non-working.
    */
   provisional: z.boolean(),
   actualizado_en: limaTimestamp,

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 
-/** Parts that schemas share. Objects are strict, so a test fails when an answer has a field that no schema names. */
+// Parts that the HTTP schemas share. Objects are strict, so a test fails when an answer has a field that no schema
+// names.
 
-/** `{"success": true, "data": …, "meta": {…}}` */
+/** The schema of an answer: `{"success": true, "data": …, "meta": {…}}`. */
 export function answerOf<Data extends z.ZodType, Meta extends z.ZodType>(data: Data, meta: Meta) {
   return z.strictObject({ success: z.literal(true), data, meta });
 }
@@ -35,7 +36,7 @@ export function keptText(most: number) {
 
 export const rucText = z.string().regex(/^[0-9]{11}$/);
 
-/** Every `meta` has the date of the data. It is null until the daily register's first edition is loaded. */
+/** `fecha_dato` is the date of the data. It is null until the daily register's first edition is loaded. */
 export const registerMeta = z.strictObject({ fecha_dato: day.nullable() });
 export const pageMeta = registerMeta.extend({ cursor: z.string().nullable() });
 

@@ -23,7 +23,7 @@ const eventsQuery = z.strictObject({
 });
 export type EventsQuery = z.infer<typeof eventsQuery>;
 
-/** A stream has no pages, so it takes no limit and no cursor. It continues after `Last-Event-ID`, or starts now. */
+/** A stream has no pages, so it takes no limit and no cursor. It starts after `Last-Event-ID` or, without it, now. */
 const streamQuery = eventsQuery.pick({ ruc: true, evento: true, lista: true, desde: true, hasta: true });
 /** `Last-Event-ID` is the position of the last event that the client received. */
 export const streamHeaders = z.strictObject({
@@ -33,7 +33,10 @@ export const streamHeaders = z.strictObject({
     .optional(),
 });
 
-/** A display text, or a boolean for membership of a list. Null: the RUC was not in the register, or had no value. */
+/**
+ * A display text; or, for a register such as agentes de retención, whether the RUC is in it. Null means that the RUC
+ * was not in the register or had no value.
+ */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
 const watchlistSnapshot = z.strictObject({
@@ -51,8 +54,8 @@ export const eventPayload = z.strictObject({
   datos: z.strictObject({ ruc: rucText, campo: z.string(), antes: value, despues: value, fecha_dato: day }),
   watchlist: watchlistSnapshot,
   /**
-   * Set if the event is of a correction: the corrected edition, and its event that this one revokes (null if it made
-   * none).
+   * Null unless a correction made the event. `edicion` is the edition that was corrected. `evento` is the id of that
+   * edition's event that this event revokes; it is null if that edition made no such event.
    */
   correccion: z.strictObject({ edicion: z.int().min(1), evento: z.string().nullable() }).nullable(),
 });

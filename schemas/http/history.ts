@@ -30,7 +30,7 @@ const historyMeta = z.strictObject({
   /** The daily register's date. `fuentes` has the date of each register. */
   fecha_dato: day,
   fuentes: z.array(source),
-  /** null on the last page. */
+  /** The cursor for the next page; null on the last page. */
   cursor: z.string().nullable(),
 });
 

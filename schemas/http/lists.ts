@@ -21,13 +21,13 @@ const list = z.strictObject({
 export const listAnswer = answerOf(list, registerMeta);
 export const listsAnswer = answerOf(z.array(list), pageMeta);
 
-/** One RUC, or up to 1,000. A wrong RUC in `rucs` is no error: it becomes an entry of `rechazados` in the answer. */
+/** One RUC, or up to 1,000 RUCs. A wrong RUC in `rucs` causes no error: the answer lists it in `rechazados`. */
 const newMembers = z.union([
   z.strictObject({ ruc: z.string() }),
   z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),
 ]);
 const membersAdded = z.strictObject({
-  /** `en_padron` is true if the daily register has the RUC. Null: the store of the registers did not answer. */
+  /** `en_padron`: whether the daily register has the RUC; null if it is not loaded yet or ClickHouse did not answer. */
   agregados: z.array(z.strictObject({ ruc: rucText, en_padron: z.boolean().nullable() })),
   ya_estaban: z.array(rucText),
   /** RUCs of natural persons are masked here. */
@@ -38,7 +38,7 @@ export const membersAddedAnswer = answerOf(membersAdded, registerMeta);
 const member = z.strictObject({
   ruc: rucText,
   agregado_en: limaTimestamp,
-  /** Null: the register does not have the RUC. */
+  /** `estado` and `condicion` are null if the daily register does not have the RUC. */
   estado: z.string().nullable(),
   condicion: z.string().nullable(),
 });

@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { ProblemCode } from './problem.ts';
 
 /**
- * What one operation of the public API takes and answers, with its Spanish texts for the OpenAPI document. Its method,
- * path and plan are in the table of operations (api/operations.ts).
+ * The input and the answer of one operation of the public API, with its Spanish texts for the OpenAPI document. The
+ * operation's method, path and plan are in the table of operations (api/operations.ts).
  */
 export interface OperationSchemas {
   /** A text of one line. */

@@ -65,9 +65,9 @@ export const problemDocument = z.strictObject({
       z.strictObject({ cubre: yearRange }),
     ])
     .optional(),
-  /** For cuota_agotada: the number of look-ups that are left, which is less than the request needs. */
+  /** For cuota_agotada: how many look-ups the account has left. The request needs more. */
   disponible: z.int().min(0).optional(),
-  /** For cursor_vencido: the oldest cursor that can still be used. All later events are still stored. */
+  /** For cursor_vencido: the oldest cursor that can still be used. All events after it are still stored. */
   cursor: z.string().optional(),
   /** For url_no_permitida: the kind of reason for which the URL was refused. */
   clase: z.string().optional(),

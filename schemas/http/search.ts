@@ -5,7 +5,7 @@ import type { Operations } from './operation.ts';
 
 const minQueryCharacters = 3;
 const maxQueryCharacters = 100;
-/** Limits the length of the whole text, because signs and spaces do not count towards the 100 characters. */
+/** Limit on the length of the whole text. Signs and spaces count here, but not towards the 100 characters. */
 const maxQueryLength = 400;
 
 const queryText = z
@@ -19,7 +19,7 @@ const queryText = z
     return count >= minQueryCharacters && count <= maxQueryCharacters;
   }, `debe tener de ${minQueryCharacters} a ${maxQueryCharacters} letras o dígitos`);
 
-/** Any plausible text is allowed, because the registers may introduce new statuses. */
+/** A text of `estado` or `condicion`. Unknown texts are allowed, because the registers may introduce new statuses. */
 const statusText = z
   .string()
   .regex(/^[\p{L}0-9 .,/-]{1,60}$/u, 'debe ser un texto del padrón, como ACTIVO o NO HABIDO');
@@ -31,7 +31,7 @@ export const searchQuery = z.strictObject({
   /** The status as look-ups show it, with or without accents. */
   estado: statusText.optional(),
   condicion: statusText.optional(),
-  /** The six digits of a district, the first four for a province, or the first two for a department. */
+  /** All six digits for a district, the first four for a province, or the first two for a department. */
   ubigeo: z
     .string()
     .regex(/^(?:[0-9]{2}){1,3}$/, 'debe ser un ubigeo de 2, 4 o 6 dígitos')
@@ -64,7 +64,7 @@ export type SearchHit = z.infer<typeof searchHit>;
 const searchMeta = z.strictObject({
   origen: z.string(),
   fecha_dato: day,
-  /** Null on the last page. */
+  /** The cursor for the next page; null on the last page. */
   cursor: z.string().nullable(),
   /** True when the cursor was made with an earlier edition. The order of the hits may have changed since then. */
   edicion_cambiada: z.boolean(),

@@ -68,7 +68,7 @@ export const taxpayerOperations = {
     summary: 'El registro de un contribuyente',
     description:
       'Cada campo viene de su propio padrón y `meta` da la fecha de cada uno. Un valor que el padrón no trae es `null`. Con `fecha`, como era ese día. Las personas naturales (RUC 10, 15, 16 y 17) requieren un contrato de tratamiento de datos.',
-    // The handler checks that the text is a day, because a wrong day has its own error code.
+    // The handler, not this schema, checks that the text is a day. A wrong day gets the error code `fecha_invalida`.
     query: z.strictObject({ fecha: z.string().optional() }),
     answer: taxpayerAnswer,
     problems: [...rucProblems, 'fecha_invalida', 'fecha_sin_datos'],

@@ -19,8 +19,8 @@ const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omi
 const descripcion = keptText(200);
 
 /**
- * Without `eventos`, the webhook gets events of every kind. Without `listas`, it gets the events of all lists, also of
- * lists that are created later.
+ * Without `eventos`, the webhook gets events of every kind. Without `listas`, it gets the events of all watch lists,
+ * also of lists that are created later.
  */
 export const newWebhook = z.strictObject({
   url: z.string().min(1),
@@ -33,7 +33,7 @@ export const newWebhook = z.strictObject({
 
 export type NewWebhook = z.infer<typeof newWebhook>;
 
-/** An omitted field keeps its value. Null means all in `eventos` and `listas`, and no text in `descripcion`. */
+/** An omitted field keeps its value. Null in `eventos` or `listas` means all. Null in `descripcion` means no text. */
 const webhookPatch = z
   .strictObject({
     ...newWebhook.shape,
@@ -61,14 +61,14 @@ const webhook = z.strictObject({
   ultima_entrega: limaTimestamp.nullable(),
   creado_en: limaTimestamp,
 });
-/** `secreto` holds 32 bytes in base64, the key that signs every delivery. No later answer shows this secret again. */
+/** `secreto` is the key that signs every delivery: `whsec_` and 32 bytes in base64. No later answer shows it again. */
 const createdWebhook = webhook.extend({ secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/) });
 
 export const createdWebhookAnswer = answerOf(createdWebhook, registerMeta);
 export const webhookAnswer = answerOf(webhook, registerMeta);
 export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
 
-/** `pendientes` says which deliveries of the pause are sent now: all, none, or only the deliveries since an instant. */
+/** `pendientes` says which deliveries held during the pause are sent now: all, none, or those since an instant. */
 export const resumption = z.strictObject({
   pendientes: z
     .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })], {
@@ -77,7 +77,7 @@ export const resumption = z.strictObject({
     .default('todos'),
 });
 
-/** For `gracia_horas` hours, the previous secret signs every delivery too, beside the new secret. */
+/** For `gracia_horas` hours after the change, the previous secret signs every delivery too, beside the new secret. */
 export const rotation = z.strictObject({ gracia_horas: z.int().min(0).max(168).default(24) });
 export const rotatedSecretAnswer = answerOf(
   z.strictObject({
@@ -96,7 +96,7 @@ const notice = z.strictObject({
   detalle: z.strictObject({
     porcentaje: z.union([z.literal(50), z.literal(90)]).optional(),
     primer_fallo_en: limaTimestamp.optional(),
-    /** The same causes as in `pausado_por`, and `plan`: the account's plan no longer includes watching. */
+    /** Why the webhook was paused: as in `pausado_por`, or `plan` if the account's plan no longer includes watching. */
     causa: z.enum(['fallos', 'respuesta_410', 'cliente', 'plan']).optional(),
     fallos_consecutivos: z.int().optional(),
     liberadas: z.int().optional(),

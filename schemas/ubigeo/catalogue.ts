@@ -17,7 +17,7 @@ export type UbigeoCatalogue = ReadonlyMap<string, UbigeoNames>;
 /**
  * Codes that the list no longer has but registers may still write, each with today's district. Putumayo was a district
  * of Maynas until it became a province. Santa María de Huachipa is a part of Lurigancho, but some lists number it as a
- * district. No other code is guessed: lists that shift Tayacaja's codes by one, or drop a leading zero, are wrong.
+ * district. No other code is replaced. Some lists shift Tayacaja's codes by one or drop a leading zero; both are wrong.
  */
 const oldCodes: Readonly<Record<string, string>> = { '150144': '150118', '160109': '160801', '160114': '160803' };
 

@@ -58,7 +58,7 @@ export function parseRetryAfter(text: string | readonly string[] | undefined, no
   if (/^[0-9]{1,10}$/.test(trimmed)) return Number(trimmed) * secondMs;
   if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(trimmed)) return null;
   const at = Date.parse(trimmed);
-  // Date.parse accepts 31 February and a wrong weekday. A valid date comes back exactly as it was written.
+  // Date.parse accepts 31 February and a wrong weekday. toUTCString() gives the same text only for a valid date.
   if (Number.isNaN(at) || new Date(at).toUTCString() !== trimmed) return null;
   return Math.max(0, at - nowMs);
 }

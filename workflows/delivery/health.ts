@@ -1,6 +1,6 @@
 import type { Health, HealthVerdict } from '../../pipelines/webhooks/results.ts';
 
-/** When a webhook is paused, its owner is warned, and its endpoint counts as slow. All functions here are pure. */
+/** Decides when to pause a webhook, when to warn its owner, and when its endpoint is slow. All functions are pure. */
 
 export interface HealthRule {
   /** Number of failures in a row that pause the webhook, if the first is at least `firstFailureAgeMs` old. */

@@ -42,7 +42,7 @@ export class InFlightAttempts {
   }
 }
 
-/** Lets a loop wait until other code of the same process calls notify(). A notification is never lost. */
+/** Lets a loop wait until other code of the same process calls notify(). A call before the wait counts too. */
 export class Notifier {
   #notified = false;
   #wake: (() => void) | null = null;
@@ -52,7 +52,7 @@ export class Notifier {
     this.#wake?.();
   }
 
-  /** Forgets earlier notifications. Call this before you read the announced data, so that later notifications count. */
+  /** Forgets earlier notifications. Call this before you read what they announce, so that later notifications count. */
   reset(): void {
     this.#notified = false;
   }

@@ -31,9 +31,9 @@ export interface RateState {
 const burstMs = 100;
 
 /**
- * More ms than requests can be ahead of even spacing. They can be one burst ahead, or one spacing, which is a second at
- * the lowest rate. If a bucket says more, another worker's clock filled it, or this clock was set back later. It then
- * counts as empty, because otherwise the wait could last for ever.
+ * A correct bucket is never this many ms ahead of even spacing: it is ahead by at most one burst or one spacing, which
+ * is a second at the lowest rate. A bucket that is farther ahead was filled by another worker's clock, or this clock
+ * was set back since. It counts as empty, because otherwise the wait could last for ever.
  */
 const farthestAheadMs = 1_500;
 

@@ -19,7 +19,7 @@ import { allowance, type DeliverInput, type RateState, type RoundResult, spend, 
 import { attemptSpan, type DeliveryMetrics, reportAttempt } from './metrics.ts';
 
 export interface RoundLimits {
-  /** After this time a round claims nothing more. It ends within 30 s, because each exchange has a limit too. */
+  /** After this time a round claims nothing more. Each exchange has a limit too, so a round ends within 30 s. */
   claimWindowMs: number;
   /** How long a claimed delivery is leased. It must be longer than a whole exchange and the recording of its result. */
   deliveryLeaseMs: number;
@@ -27,7 +27,7 @@ export interface RoundLimits {
   workLeaseMs: number;
   /** How often a round claims again while attempts are in flight, if no notification comes. */
   lookAgainMs: number;
-  /** How long a round without work stays open. New deliveries are then sent without a call to Temporal. */
+  /** How long a round without work stays open, so that new deliveries are sent without a call to Temporal. */
   lingerMs: number;
 }
 
@@ -51,12 +51,12 @@ interface Ended extends Omit<Outcome, 'at'> {
 }
 
 /**
- * Each round's claim window is shortened by a random share, at most this one. Otherwise many rounds would end together,
- * and Temporal starts only some hundred rounds a second.
+ * Each round's claim window is shortened by a random share, at most this share. Otherwise many rounds would end
+ * together, and Temporal starts only some hundred rounds a second.
  */
 const windowSpread = 0.3;
 
-/** What a round does next when it has no attempt in flight and no unrecorded result. */
+/** What a round does next when it has no attempt in flight and no unrecorded result. `moves`: it ends, see #moves. */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
 function isFinal(idle: Idle): boolean {
@@ -150,15 +150,16 @@ export class Round {
     return null;
   }
 
-  /** Waits for a notification, at most `ms` or until a delivery is due. If none comes, the next step claims again. */
+  /** Waits for the notifier, at most `ms` or until a delivery is due. On timeout, the next step claims again. */
   async #wait(ms: number): Promise<void> {
     const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
     if (!(await this.#notifier.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
   }
 
   /**
-   * Handles an error of PostgreSQL. While results wait to be recorded or judged, the round tries again until their
-   * leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be forgotten.
+   * Handles an error of PostgreSQL. While attempts run or results are not stored, the round tries again until the
+   * deliveries' leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be
+   * forgotten. In all other cases it throws the error.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
@@ -186,8 +187,8 @@ export class Round {
     this.#seen = claim.tookAll && notificationsBefore === this.#notifications ? { claim, nextDueAtMs } : null;
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
-    // If the process dies from here on, the attempts keep the result "outcome unknown", which the claim wrote. Their
-    // deliveries are due again when the leases end.
+    // If the process dies from here on, the attempts keep the result `resultado_desconocido`, which the claim wrote.
+    // Their deliveries are due again when the leases end.
     for (const delivery of claim.deliveries) this.#inFlight.add(this.#send(claim.target!, secrets, delivery));
     return claim;
   }
@@ -214,7 +215,7 @@ export class Round {
     if (this.#ended.some(({ status }) => status === 410)) await this.#settleHealth();
   }
 
-  /** Adds ended attempts to the webhook's health. If the process dies before this, only later failures are counted. */
+  /** Adds ended attempts to the webhook's health. If the process dies before this, these attempts never count. */
   async #settleHealth(): Promise<void> {
     const { pool, log, metrics } = this.#dependencies;
     this.#seen = null;
@@ -267,7 +268,7 @@ export class Round {
     if (ended) return 'ended';
     if (this.#moves) return 'moves';
     if (this.#asked === 0) return 'waits for its rate';
-    // A claim of a paused webhook takes only tests. The last claim took them all, so all have been sent.
+    // A claim of a paused webhook takes only test deliveries. The last claim took all of them, so all have been sent.
     if (claim.target.estado === 'pausado') return 'has nothing';
     return this.#lingerMs() > 0 ? 'lingers' : 'has nothing';
   }
@@ -287,7 +288,7 @@ export class Round {
     };
   }
 
-  /** Waits the full time unless the worker stops. A notification does not refill the rate, so it does not count. */
+  /** Waits the full time unless the worker stops. No notification ends this wait, because none refills the rate. */
   async #rest(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop }).catch(() => {});
   }

@@ -45,7 +45,7 @@ export const defaultDeliverySettings: DeliverySettings = {
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
     // Several customers may use one host (an automation service). With a low limit, one slow endpoint would take the
-    // sockets of another. Each endpoint's in-flight limit already bounds its sockets, and open sockets are used first.
+    // sockets of another. Each endpoint's in-flight limit already bounds its sockets, and idle sockets are used first.
     connectionsPerOrigin: 1_000,
     keepAliveMs: 4_000,
   },
@@ -168,8 +168,8 @@ function deploymentOf(buildId: string): WorkerDeploymentOptions {
   return {
     version: { deploymentName: deliveryDeployment, buildId },
     useWorkerVersioning: true,
-    // A webhook's workflow run may be open for days, so it moves to a new build. The build must replay its earlier
-    // history (test/replay).
+    // A webhook's workflow run may be open for days, so it moves to a new build. The new build must be able to replay
+    // the run's earlier history (test/replay).
     defaultVersioningBehavior: 'AUTO_UPGRADE',
   };
 }
@@ -198,8 +198,8 @@ function openSecrets(ring: KeyRing, target: WebhookTarget): readonly string[] {
 }
 
 /**
- * Wakes webhooks whose wake-up, worker or workflow was lost. Work counts as lost only after the grace time, because its
- * wake-up may still be on the way. Several workers may sweep at once, since one more wake-up does no harm.
+ * Wakes webhooks whose wake-up, worker or workflow was lost. Only work that is overdue by `sweepGraceSeconds` counts,
+ * because a wake-up may still be on the way. Several workers may sweep at once, since one more wake-up does no harm.
  */
 async function sweepDeliveries(
   { pool, wake, log, metrics }: { pool: Pool; wake: Wake; log: Logger; metrics: DeliveryMetrics },

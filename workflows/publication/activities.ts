@@ -27,7 +27,7 @@ export interface PublicationDependencies
   heartbeats: HeartbeatLimits;
   /** Days after which raw publications are removed from the archive. null: they are never removed. */
   publicationDays: number | null;
-  /** @param outcome `done`, `failed` or `cancelled` */
+  /** Counts one run of a step. @param outcome `done`, `failed` or `cancelled` */
   observe(step: string, outcome: string, seconds: number): void;
 }
 
@@ -77,7 +77,7 @@ type Step<Arguments extends unknown[], Result> = (
   ...args: Arguments
 ) => Promise<Result>;
 
-/** What a step works on. A step's first argument is its register, and the second is the number of any other subject. */
+/** What a step works on. The step's first argument is a register. The second is the number of any other subject. */
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 /**

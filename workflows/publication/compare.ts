@@ -40,8 +40,9 @@ export async function comparePublication(
       workDir: dependencies.workDir,
       base: baseOf(head),
       edition: head.edition + 1,
-      // The time of verification, so that a repeat gives the same bytes. Only lists and webhooks that existed then get
-      // events. A publication is verified again after an operator's approval, so its time is never before the approval.
+      // The time of verification, so that a repeat gives the same bytes. Only lists and webhooks that existed at that
+      // time get events. A publication is verified again after an operator's approval, so the time of verification is
+      // never before the approval.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };
@@ -51,8 +52,8 @@ export async function comparePublication(
     };
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
-      // The row store is full once in some years. With `previous`, the comparison starts a new row store, and unchanged
-      // rows make no events.
+      // The row store (pipelines/diff/large/row-store.ts) becomes full once every few years. With `previous`, the
+      // comparison starts a new row store, and unchanged rows make no events.
       previous = await previousOf(dependencies, head);
       return await compare();
     });

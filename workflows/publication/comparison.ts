@@ -48,7 +48,7 @@ const countsSchema = z.object({
 });
 type Counts = z.output<typeof countsSchema>;
 
-/** The column `publication.compare_result`: base edition, hashes of archived files and counts, but never a row. */
+/** The column `compare_result` of publications and corrections: base edition, file hashes and counts, but no rows. */
 export const comparisonSchema = z.object({
   baseEdition: count,
   edition: count,
@@ -93,7 +93,7 @@ export function differenceOf(record: { compare_result: unknown }): FrozenDiffere
 
 /**
  * Collects the facts that the gates judge.
- * @param headEdition the head's counts of empty cells, parser version and columns; null before the first edition
+ * @param headEdition the head, with its parser version, columns and counts of empty cells; null before a first edition
  * @param recent counts of the last editions, newest first
  */
 export function gateFactsOf(
@@ -169,7 +169,7 @@ function changed(counts: KindCounts): number {
   return counts.updated + counts.inserted;
 }
 
-/** Number of rows before an edition that is not the first. Rows that a re-baseline writes as `r` existed before. */
+/** Number of rows in the edition before (if there is one). Rows that a re-baseline writes as `r` existed before too. */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;
 }

@@ -34,8 +34,8 @@ export async function compareCorrection(
     const input = await inputOf(dependencies, correction, head);
     const { report, signal } = dependencies;
     const result = await orRebuild(dependencies, input, () => dependencies.correct(input, report, signal));
-    // Events are counted only for the gates, which a correction does not have. Its own events go only to webhooks that
-    // received events of the undone edition.
+    // Events are counted only for the gates, and a correction has no gates. The correction's own events go only to
+    // webhooks that received events of the undone edition.
     const comparison = await archiveComparison(dependencies, input, result, null);
     await recordCorrectionComparison(dependencies.pool, id, comparison);
     return { outcome: 'next' };

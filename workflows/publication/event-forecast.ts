@@ -7,7 +7,7 @@ import { type Register, type RegisterName, registers } from '../../schemas/regis
 
 /** Numbers of events that an edition would make, counted before the edition exists. */
 export interface EventCounts {
-  /** Events over all watch lists. A RUC that comes back may make more, because its last known row is not read here. */
+  /** Events over all watch lists. A RUC that comes back may make more events: its last known row is not read here. */
   notices: number;
   watchedCompanies: number;
 }
@@ -66,7 +66,7 @@ async function countWatched(pool: Pool): Promise<number> {
   return rows[0]!.companies;
 }
 
-/** Returns the companies that are watched, each with the number of lists that contain it. */
+/** Returns those of the given companies that are watched, each with the number of lists that contain it. */
 async function watchedAmong(pool: Pool, rucs: readonly string[]): Promise<{ ruc: string; lists: number }[]> {
   const { rows } = await pool.query<{ ruc: string; lists: number }>({
     name: 'lists-of-companies',

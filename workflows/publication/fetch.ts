@@ -71,7 +71,7 @@ export async function fetchPublication(
   return { outcome: problem === null ? 'archived' : 'quarantined', publicationId: recorded.id };
 }
 
-/** Downloads a publication. Returns null after it was quarantined, because its file is too large for the register. */
+/** Downloads a publication. If the site says that its file is too large, puts it in quarantine and returns null. */
 async function downloadOrRefuse(
   dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },
@@ -98,8 +98,8 @@ async function downloadOrRefuse(
 
 /**
  * Archives the file. If its bytes have changed since they were received (two processes wrote it, or the disk is
- * faulty), it removes the file and its note, so that the next try downloads again. Otherwise each try would offer the
- * same bytes for ever.
+ * faulty), removes the file and its note and throws, so that the next try downloads again. Otherwise every try would
+ * fail on the same bytes for ever.
  */
 async function putOrStartOver(archive: Archive, name: ObjectName, file: string): Promise<void> {
   try {
@@ -163,9 +163,9 @@ export async function probe(dependencies: FetchDependencies, register: RegisterN
 
 /**
  * Returns the first address with a publication. It asks for the newest month first, and for no month before that of the
- * known version. `validators` is null if the site still has the known version. At a monthly address, an HTML page is
- * no publication, because another month may be the newest. At a register's only address, the page is taken as the
- * publication, and its bytes end in quarantine.
+ * known version. `validators` is null if the site still has the known version. An HTML page at a monthly address is no
+ * publication, so the month before is asked. At a register's only address, the page is taken as the publication, and
+ * its bytes end in quarantine.
  * @throws SourceError retryable, when no address has a publication, or an answer is unclear (see probeSite)
  */
 async function findNewest(

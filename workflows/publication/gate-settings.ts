@@ -10,7 +10,7 @@ export interface GateSettings {
   maxChangedShare: number;
   /** Largest share of companies in which one watched column may change. `changedMedianFactor` may raise it. */
   maxColumnChangedShare: number;
-  /** If this multiple of the last editions' median is above the share, it is the limit instead. 0 turns this off. */
+  /** If this multiple of the last editions' median exceeds one of the two shares above, it is the limit. 0: never. */
   changedMedianFactor: number;
   /** Number of last editions from which a median is taken. */
   medianEditions: number;

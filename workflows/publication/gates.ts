@@ -15,7 +15,7 @@ export interface KindFacts {
 
 export interface ColumnFacts {
   column: string;
-  /** Null when the previous edition was read by another parser or lacked the column. */
+  /** Empty cells in the previous edition. Null when another parser read that edition or it lacked the column. */
   emptyBefore: number | null;
   emptyNow: number;
   /** Companies in which the column changed; null for a column that makes no events. */
@@ -167,8 +167,9 @@ function keptGate(keptCells: number, rows: number, settings: GateSettings): Gate
 }
 
 /**
- * Compares the events per watched company with the last editions. A customer's new long list therefore does not stop
- * the register. If this number is known for no earlier edition, only the gates on changed rows and columns decide.
+ * Compares the events per watched company with those of the last editions. Because the number is per company, a
+ * customer's new long list does not stop the register. If no earlier edition has such a number, this gate passes, and
+ * only the gates on changed rows and columns decide.
  */
 function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
   const known = usualPerCompany.slice(0, settings.medianEditions);

@@ -75,7 +75,7 @@ export async function verifyPublication(
   return next;
 }
 
-/** Finds a publication's place. If the place is not `next`, ends the publication in the same transaction. */
+/** Finds a publication's `Place` beside the head. Unless it is `next`, the same transaction ends the publication. */
 function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Place | 'gone'> {
   return inTransaction(pool, async (client) => {
     const head = await readHead(client, register, true);
@@ -154,7 +154,7 @@ export async function judgePublication(
   return ended;
 }
 
-/** Puts a publication in quarantine if the error is its fault (see faultOf), and throws any other error again. */
+/** Puts a publication in quarantine if no retry can mend the error (faultOf()). Throws any other error again. */
 export async function quarantineFault(pool: Pool, id: number, error: unknown): Promise<StepOutcome> {
   const reason = faultOf(error, 'approve this publication');
   if (reason === null) throw error;

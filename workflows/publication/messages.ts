@@ -40,7 +40,7 @@ export type NextWork =
   | { kind: 'edition'; edition: number }
   /** An operator's order to undo an edition. */
   | { kind: 'correction'; correctionId: number }
-  /** Kafka lost this edition, at least its last records, so its change file is produced again. */
+  /** Kafka has lost at least the last records of this edition, so its change file is produced again. */
   | { kind: 'republish'; edition: number }
   | { kind: 'none' };
 

@@ -121,7 +121,10 @@ export interface PublicationEngines
   settings: PublicationSettings;
 }
 
-/** A KeptProcess ends after this time without a job. The pause between two registers of a morning is shorter. */
+/**
+ * A KeptProcess (job-process.ts) ends after this time without a job. The pause between two registers of a morning is
+ * shorter.
+ */
 const keptIdleMs = 30_000;
 
 /** Connects the dependencies of the steps to the real engines. */

@@ -30,7 +30,7 @@ const site = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: '20 seconds',
   scheduleToCloseTimeout: '20 hours',
-  // The first retry comes soon, in case a worker stopped. Later ones come more rarely, in case the site is down.
+  // The first retry comes soon, in case a worker stopped. Later retries are rarer, in case the site is down.
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 minutes' },
 });
 
@@ -55,13 +55,17 @@ const checking = proxyActivities<PublicationActivities>({
   retry: { initialInterval: '10 seconds', backoffCoefficient: 3, maximumAttempts: 4 },
 });
 
-/** Rounds in one workflow run, far below Temporal's limit on its history. The next run finds all work in PostgreSQL. */
+/**
+ * Number of rounds of publishRegister() in one workflow run. It keeps the run's history far below Temporal's limit. The
+ * next run finds all open work in PostgreSQL.
+ */
 const maxRoundsPerRun = 50;
 const headMovedPause = '2 seconds';
 
 /**
- * Probes the site, downloads a new file and archives it. It waits for no later step, because the site keeps only its
- * newest file. It also wakes `publish` if nothing is new, because other work may be open.
+ * Probes the site, downloads a new file and archives it. It does not wait until the file is published, because that
+ * would delay the next probe, and the site keeps only its newest file. It also wakes `publish` if nothing is new,
+ * because other work may be open.
  */
 async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> {
   const probe = await site.probe(register);
@@ -118,7 +122,7 @@ async function takePublication({ register }: RegisterInput, publicationId: numbe
   return false;
 }
 
-/** Compares a correction and makes an edition of it. That is then an unfinished edition like any other. */
+/** Compares a correction and makes an edition of it. A later round finishes this edition like any other. */
 async function takeCorrection({ register }: RegisterInput, correctionId: number): Promise<void> {
   if ((await heavy.compareCorrection(register, correctionId)).outcome === 'ended') return;
   const frozen = await quick.freezeCorrection(register, correctionId);

@@ -52,7 +52,7 @@ const decrees: readonly Decree[] = [
 
 const decreeLaw = 'D. Leg. 713, art. 6';
 
-/** A holiday in the Decreto Legislativo 713 of November 1991. These holidays apply from 1992 on. */
+/** Makes a holiday of Decreto Legislativo 713 of November 1991. Its holidays apply from 1992 on. */
 function of1991(name: string, on: Holiday['on'], exceptions: Holiday['exceptions'] = []): Holiday {
   return { name, law: decreeLaw, on, firstYear: 1992, lastYear: null, exceptions };
 }
@@ -62,8 +62,8 @@ function since(firstYear: number, name: string, law: string, month: number, day:
 }
 
 /**
- * The national statutory holidays; since 2024 there are 16. Easter Sunday is not in the law. When a law ends a holiday,
- * set its last year here. When a norm cancels the holiday of one year, add an exception.
+ * The national statutory holidays; since 2024 there are 16. Easter Sunday is left out, because it is in no law. When a
+ * law ends a holiday, set the holiday's `lastYear`. When a norm cancels a holiday in one year, add an exception.
  */
 export const holidays: readonly Holiday[] = [
   of1991('Año Nuevo', { month: 1, day: 1 }),
@@ -129,8 +129,8 @@ const tables: readonly PublishedTable[] = [
 ];
 
 /**
- * The calendar data of this release. store.ts adds the decrees and tables that operators load. Whoever changes a list
- * here must also set the time of that list in `updatedAt`.
+ * The calendar data of this release. store.ts adds the decrees and tables that operators load. Whoever changes
+ * `decrees` or `tables` here must also set the time of the change in `updatedAt`.
  */
 export const shippedCalendar: CalendarData = {
   holidays,

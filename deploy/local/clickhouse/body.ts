@@ -60,7 +60,7 @@ async function readUpTo(body: Readable, limits: Limits): Promise<{ bytes: Buffer
 }
 
 /**
- * Yields the body's pieces. When the reader stops early, the body stays open, so that the client still gets an answer.
+ * Yields the body's pieces. When the caller stops early, the body stays open, so that the client still gets an answer.
  */
 export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGenerator<Buffer> {
   const giveUp = () =>

@@ -26,14 +26,14 @@ export function setStatement(settings: ReadonlyMap<string, string>): string {
 }
 
 /**
- * Keeps engine connections by database and settings. Settings are SET once per connection and are part of its key, so a
- * query never gets a connection with other settings.
+ * Keeps unused engine connections for later queries with the same database and settings. The settings are SET once per
+ * connection and are part of its key, so a query never gets a connection with other settings.
  */
 export class Connections {
   readonly #native: Native;
   readonly #dataPath: string;
   readonly #maxIdle: number;
-  /** Unused connections, the oldest first. */
+  /** Unused connections. The first was used least recently. */
   #idle: { key: string; connection: Connection }[] = [];
 
   constructor(native: Native, dataPath: string, maxIdle: number) {
@@ -43,10 +43,10 @@ export class Connections {
   }
 
   /**
-   * Runs `work` on a connection with this database and these settings. The connection is closed after an error, because
-   * the rest of its output would appear at the start of the next result. It is also closed when `changesIt` is true,
-   * because `work` then changes the database or the settings that other queries expect of it.
-   * @throws QueryFailure, with code 115 for an unknown setting or 81 for an unknown database
+   * Runs `work` on a connection with this database and these settings. After an error the connection is closed, because
+   * the rest of the failed query's output would begin the next result. It is also closed when `changesIt` is true,
+   * because `work` then changes the connection's database or settings.
+   * @throws QueryFailure, for example 115 for an unknown setting or 81 for an unknown database
    */
   async use<T>(wanted: ConnectionKey, changesIt: boolean, work: (connection: Connection) => Promise<T>): Promise<T> {
     const key = keyOf(wanted);
@@ -97,7 +97,7 @@ function keyOf({ database, settings }: ConnectionKey): string {
  * settings.
  */
 export interface Native {
-  /** One connection runs its queries one by one; several run in parallel. A process can open only one data path. */
+  /** Queries run one by one on one connection, in parallel on several. A process can open only one data path. */
   CreateConnection(dataPath: string, settings?: string[]): Connection;
   /** Call it only when no query runs on the connection. Otherwise the engine aborts the process. */
   CloseConnection(connection: Connection): void;

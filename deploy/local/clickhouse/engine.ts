@@ -32,8 +32,8 @@ export async function openEngine(dataFolder: string, database: string, limits: L
   const native = loadNative();
   // This connection stays open until the end, because the engine closes the directory when its last connection closes.
   const keeper = openFirst(native, dataPath, folder);
-  // The spool is emptied only now, because until the data directory is open, another process may use the spool. An
-  // insert body that a killed process left in it was never acknowledged.
+  // The spool is emptied only now, because until the data directory is open, another process may use the spool. Insert
+  // bodies that a killed process left in it are not needed, because they were never acknowledged.
   const spool = path.join(folder, 'spool');
   await rm(spool, { recursive: true, force: true });
   await mkdir(spool, { mode: 0o700 });

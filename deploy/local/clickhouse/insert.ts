@@ -86,7 +86,7 @@ export async function insert(
   await writes.enter(signal);
   const parameters = new Map(Object.entries(request.parameters).map(([name, value]) => [`param_${name}`, value]));
   try {
-    // The call that counts rows cannot bind parameters. They are SET instead, and the connection is not used again.
+    // The call that counts rows cannot bind parameters. So they are SET, and a connection with them is not used again.
     const result = await engine.connections.use(request, parameters.size > 0, async (connection) => {
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
       return engine.runs.during(request.queryId, signal, async ({ tag }) => {

@@ -6,7 +6,7 @@ export type Limits = { readonly [name in keyof typeof defaultLimits]: number };
 export const defaultLimits = {
   /** Length of one query text in the URL or body, and of the URL with all its parameters. */
   maxQueryBytes: 1_048_576,
-  /** Length of one insert body after decompression. */
+  /** Length of one insert body. */
   maxBodyBytes: 1_073_741_824,
   /** Length of a SELECT's result that is held in memory because the caller asked for wait_end_of_query. */
   maxHeldResultBytes: 268_435_456,
@@ -31,7 +31,7 @@ export const defaultLimits = {
   drainTimeoutMs: 6_000,
   /** Number of unused engine connections that are kept. */
   maxIdleConnections: 16,
-  /** Time within which a result pipe must end after the engine reported the end of its query. */
+  /** After the engine reported the end of a query, its result pipe must bring more bytes or end within this time. */
   pipeEndTimeoutMs: 5_000,
   /** Time between two kills of one query. A kill is repeated because the engine may not list the query yet. */
   killRepeatMs: 100,
@@ -42,5 +42,5 @@ export const threadPoolSize = 16;
 
 const names = Object.keys(defaultLimits) as (keyof Limits)[];
 
-/** Limits given on the command line. */
+/** Limits given on the command line with `--limits`. */
 export const limitsSchema = z.partialRecord(z.enum(names), z.number().int().positive());

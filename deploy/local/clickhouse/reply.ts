@@ -140,7 +140,7 @@ export function failure(code: number, type: string, message: string): QueryFailu
 
 /**
  * Turns an error of the native call into a QueryFailure. The engine sometimes wraps its own error text two or three
- * times. Only one text is kept, as on a server.
+ * times. The wrapping is removed, because a server sends the text alone.
  * @param ours texts that this process added to the query; they are removed, so that a syntax error does not quote them
  */
 export function asFailure(error: unknown, ours: string[] = []): QueryFailure {

@@ -42,8 +42,8 @@ const notSettings = new Set([
 ]); // prettier-ignore
 
 /**
- * @throws QueryFailure 36 for the parameters compress, decompress, role and session_id; 73 for a bad format name; 115
- *   for a bad setting name
+ * @throws QueryFailure 36 for a parameter that is not supported (compress, decompress, role, session_id); 73 for a bad
+ *   format name; 115 for a bad setting name
  */
 export function readRequest(message: IncomingMessage, search: URLSearchParams): QueryRequest {
   const settings = new Map<string, string>();

@@ -63,7 +63,7 @@ export class Runs {
 
   /**
    * Repeats KILL QUERY until the query has ended: the first kill may come before the query began in the engine. A kill
-   * takes no slot, because it must work when all slots are taken. With SYNC it would never return in chDB.
+   * takes no slot, because it must work when all slots are taken. It is ASYNC, because SYNC never returns in chDB.
    */
   async kill(run: Run): Promise<void> {
     if (run.killed) return;

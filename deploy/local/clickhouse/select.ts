@@ -8,14 +8,14 @@ import { openReader, type Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
 /**
- * The beginning of a result is held back up to this size, so that a query that fails before it gets a clean error.
- * A ClickHouse server's buffer and the engine's pieces have the same size.
+ * The beginning of a result is held back up to this size. A query that fails before anything is sent gets an error
+ * status instead of rows. A ClickHouse server's buffer and the engine's pieces have the same size.
  */
 const maxSmallBytes = 1_048_576;
-/** A small result is held back at most this long, because some formats write only a progress row now and then. */
+/** The beginning is held back at most this long, because some formats write only a small progress row now and then. */
 const maxSmallMs = 1_000;
 
-/** Passes a result from its pipe to the caller without reading its content. */
+/** Passes a result from its pipe to the caller without parsing it. */
 class Outgoing {
   /** The error to answer with when this process, and not the engine, has given up the result. */
   overflow: QueryFailure | undefined;
@@ -54,7 +54,7 @@ class Outgoing {
     });
   }
 
-  /** Reads and drops the rest: while the engine waits for a write, it does not notice that its query was killed. */
+  /** Reads and drops the rest. While the engine waits to write, it does not notice that its query was killed. */
   discard(): void {
     this.#discarding = true;
     this.#held = [];
@@ -62,7 +62,10 @@ class Outgoing {
     this.#stream?.resume();
   }
 
-  /** Waits until the pipe was read to its end. @throws QueryFailure 210 when the pipe stays open and brings nothing */
+  /**
+   * Waits until the pipe was read to its end.
+   * @throws QueryFailure 210 when the pipe stays open and brings nothing for pipeEndTimeoutMs
+   */
   async atEnd(stream: Socket): Promise<void> {
     if (stream.readableEnded || stream.destroyed) return;
     const { pipeEndTimeoutMs } = this.#limits;

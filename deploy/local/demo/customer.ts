@@ -8,7 +8,7 @@ export interface Lookup {
   body: { data?: Record<string, unknown>; meta?: Partial<AnswerOf<'consultarRuc'>['meta']>; detail?: string };
 }
 
-/** The fields that come from one of the two lists, each with the register of that list. */
+/** The record's fields that come from SUNAT's two lists of taxpayers, each field with the register of its list. */
 const listOfField: Readonly<Record<string, 'agentes_retencion' | 'buenos_contribuyentes'>> = {
   es_agente_retencion: 'agentes_retencion',
   es_buen_contribuyente: 'buenos_contribuyentes',

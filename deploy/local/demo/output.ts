@@ -27,7 +27,7 @@ export class Steps {
   readonly line = (text: string): void => console.log(`   ${text}`);
 }
 
-/** Returns a function that takes the progress lines of `padron`, and prints only those of registers that are served. */
+/** Returns a function that takes the progress lines of `padron` and prints a line for each edition that is served. */
 export function reportServed(steps: Steps): (line: string) => void {
   const startedAt = Date.now();
   return (line) => {

@@ -34,7 +34,7 @@ export interface Receiver {
   close: () => Promise<void>;
 }
 
-/** Answers a delivery, and may do other work before. A receiver without this function answers 204. */
+/** Answers a delivery, and may do other work first. A receiver without this function answers 204. */
 export type Answer = (notice: Notice, response: ServerResponse, request: IncomingMessage) => Promise<void> | void;
 
 interface ReceiverOptions {
@@ -126,11 +126,11 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** A certificate. A process must be configured to trust it. */
+/** A server's certificate with its key. A client trusts it only when configured to trust `caPem`. */
 export interface Certificate {
   certificatePem: string;
   keyPem: string;
-  /** The certificate whose key signed it, for the setting EGRESS_EXTRA_CA. */
+  /** The certificate whose key signed this certificate, for the setting EGRESS_EXTRA_CA. */
   caPem: string;
 }
 

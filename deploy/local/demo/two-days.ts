@@ -19,7 +19,7 @@ export interface TwoDays {
   second: PublishedDay;
   /** One company for each kind of change on day 2, and one that does not change. */
   watched: Watched[];
-  /** The watched company that enters the agents' list. Every field of its record is known. */
+  /** The watched company that enters the list of retention agents. Every field of its record is known. */
   complete: string;
   /** A company that is barred for ever from contracts with the state. */
   barred: string;

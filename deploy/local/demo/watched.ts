@@ -18,9 +18,9 @@ const eventOfColumn = [
 interface Choice {
   /** Changes of the daily register. */
   daily: readonly TrueChange[];
-  /** A company that enters the agents' list, and changes in nothing else. */
+  /** A company that enters the list of retention agents, and changes in nothing else. */
   agent: string | undefined;
-  /** A company that leaves the good taxpayers' list, and changes in nothing else. */
+  /** A company that leaves the list of good taxpayers, and changes in nothing else. */
   formerGoodTaxpayer: string | undefined;
   unchanged: string;
 }
@@ -55,8 +55,8 @@ export interface Received {
 }
 
 /**
- * Lists what is wrong with the deliveries. An event may be missing, not expected, or come under two delivery ids. A
- * delivery's signature may be not valid, or the look-up on its arrival may have shown the old state.
+ * Lists what is wrong with the deliveries: events that are missing, not expected or delivered under two ids, signatures
+ * that are not valid, and look-ups on a delivery's arrival that showed the old state.
  */
 export function faultsOf(watched: readonly Watched[], received: readonly Received[]): string[] {
   const wanted = watched.filter(({ expected }) => expected !== null);

@@ -113,7 +113,7 @@ function writeConfiguration(context: EngineContext, folder: string, data: string
   const properties: Record<string, string | number> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
-    // Dynamic voters would store the controller's port of the first start in the log for ever, and ports may change.
+    // Dynamic voters would keep the controller's port of the first start in the log for ever. Here ports may change.
     'controller.quorum.voters': `1@${controller}`,
     listeners: `PLAINTEXT://${brokerAddress(context)},CONTROLLER://${controller}`,
     'advertised.listeners': `PLAINTEXT://${brokerAddress(context)}`,

@@ -37,9 +37,9 @@ export const postgres: Engine = {
 
 const settings = [
   'listen_addresses=127.0.0.1',
-  'unix_socket_directories=', // socket paths have a low length limit, and nothing here needs one
+  'unix_socket_directories=', // no sockets: their paths must be short, and nothing here needs them
   'max_connections=200',
-  'max_locks_per_transaction=512', // a statement over all days locks every day's partition
+  'max_locks_per_transaction=512', // a query over all days of a table locks the partition of each day
   'fsync=on',
   'synchronous_commit=on',
   'full_page_writes=on',

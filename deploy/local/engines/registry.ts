@@ -34,7 +34,7 @@ export const registry: Engine = {
         '-XX:+UseSerialGC',
         '-Xms64m',
         '-Xmx256m',
-        '-XX:TieredStopAtLevel=1', // starts faster; code that runs slower is enough for a handful of requests
+        '-XX:TieredStopAtLevel=1', // starts faster; the code runs slower, but there are few requests
         '-XX:+ExitOnOutOfMemoryError',
         `-Djava.io.tmpdir=${emptyFolder(context)}`,
         '-jar',

@@ -6,11 +6,11 @@ import type { Page } from './pages.ts';
 import { blankControlBytes, hashOfRow, problemOfLine } from './scan.ts';
 import type { Spill } from './spill.ts';
 
-/** Number of rows looked up together: many enough to overlap cache misses, few enough for the second-level cache. */
+/** Rows looked up together: enough to let cache misses overlap, and few enough to fit the second-level cache. */
 const rowsPerBatch = 1024;
 
 export interface ClassifierDependencies {
-  /** Index of the base. A row that is the same there skips the merge. Without a base, every row goes to the merge. */
+  /** Index of the base. A row that equals the base's row skips the merge (merge.ts). If null, no row skips it. */
   base: EditionIndex | null;
   /** If all lines of a RUC are bad and this index has the RUC, the RUC keeps its old row. */
   known: EditionIndex | null;
@@ -23,7 +23,7 @@ export interface ClassifierDependencies {
 
 /**
  * Makes the first pass over a publication. A row that is the same as in the base only sets a bit in `seen`, at its rank
- * (explained at EditionIndex). Any other row goes to the spill, and the merge (merge.ts) compares it later.
+ * (explained at EditionIndex). Any other row goes to the spill (spill.ts), and the merge (merge.ts) compares it later.
  */
 export class Classifier {
   /** Number of data lines that were read so far. */
@@ -38,7 +38,7 @@ export class Classifier {
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
   /** For each row of the batch: zero if it is the same as in the base. */
   readonly #differs = new Int32Array(rowsPerBatch).fill(-1);
-  /** For each row of the batch: not zero if the base has its RUC and an earlier line had it too. */
+  /** For each row of the batch: not zero if the base has its RUC and an earlier good line had this RUC too. */
   readonly #repeats = new Int32Array(rowsPerBatch);
 
   constructor(dependencies: ClassifierDependencies) {
@@ -66,7 +66,8 @@ export class Classifier {
   }
 
   /**
-   * Adds each row with control bytes unchanged to the rejects, then replaces these bytes by spaces and hashes the row.
+   * Adds each row that has control bytes to the rejects, as it was published. Then it replaces these bytes by spaces
+   * and hashes the row.
    */
   #repair({ bytes, view, rows }: Page): void {
     const { rejects, seed } = this.#dependencies;

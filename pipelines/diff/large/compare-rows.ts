@@ -74,8 +74,8 @@ function sameBytes(
 
 /**
  * Replaces each of the five bytes that Windows-1252 leaves undefined by `unreadableByte`, in place. A change file has
- * U+FFFD for all five, and a row store that is rebuilt from change files must have the same bytes. Reads up to
- * `slackBytes` past `end`.
+ * U+FFFD for all five. So without this step, a row store rebuilt from change files would differ from the original one.
+ * Reads up to `slackBytes` past `end`.
  */
 export function makeCanonical(bytes: Uint8Array, view: DataView, start: number, end: number): void {
   for (let at = start; at < end; at += 16) {

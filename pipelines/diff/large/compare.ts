@@ -63,7 +63,7 @@ export async function compareEdition(
   }
 }
 
-/** Refuses a publication without any row. No register is empty, and the comparison would delete every RUC. */
+/** Refuses a publication without any row. No register is empty, and a comparison with it would delete every RUC. */
 function requireRows({ classifier, rejects }: Work): void {
   const { lines } = classifier;
   if (lines > rejects.rejected) return;
@@ -71,7 +71,7 @@ function requireRows({ classifier, rejects }: Work): void {
   throw new CompareError('empty', `The publication holds ${what}.`);
 }
 
-/** Reads the base's seed from its index's header in a millisecond, so that the scan need not wait for the index. */
+/** Reads only the header of the base's index, in a millisecond, so that the scan need not wait for the whole index. */
 function seedOfBase({ workDir, register, base }: CompareInput): HashSeed {
   return openIndexHeader(workDir, register, base!.changeFileSha256).hashSeed;
 }

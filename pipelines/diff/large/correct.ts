@@ -37,7 +37,7 @@ class Correction {
   constructor(dependencies: CorrectionDependencies) {
     this.#dependencies = dependencies;
     this.#changes = new RowDecoder(dependencies.columns.length);
-    // The compared rows are both stored rows. So an empty cell is really empty and keeps no earlier value.
+    // Both compared rows come from stored states. So an empty cell is really empty and keeps no earlier value.
     this.#comparer = new RowComparer(dependencies.columns.map(() => false));
   }
 

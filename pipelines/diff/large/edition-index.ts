@@ -23,9 +23,9 @@ export const bytesPerEntry = 12;
 
 /**
  * The index of one edition in memory. For each RUC it has the hash of the row and the row's position in the row store.
- * The rank of a RUC is the number of smaller RUCs in the index. A bitmap over all possible RUCs has ranks between its
- * words. So one cache line shows whether a RUC is there and where its entry is. The index takes some 290 MB for 18.34
- * million rows.
+ * The rank of a RUC is the number of smaller RUCs in the index. A bitmap has one bit for each possible RUC, and after
+ * each word of the bitmap stands the rank of the word's first RUC. So one cache line shows whether a RUC is there and
+ * where its entry is. The index takes some 290 MB for 18.34 million rows.
  */
 export class EditionIndex {
   readonly header: IndexHeader;
@@ -34,11 +34,11 @@ export class EditionIndex {
    * (buckets, see index-format.ts) without rows share the first block of pairs.
    */
   readonly table: Uint32Array;
-  /** The number of the first pair of each range of keys. It is 0 for a range without rows and for `noKey`. */
+  /** For each range of keys, the number of its first pair in `table`: 0 for a range without rows and for `noKey`. */
   readonly firstPair: Int32Array;
   /** The rank of the first row of each range of keys. The last element is the count of all rows. */
   readonly firstRank: Int32Array;
-  /** Three numbers for each rank: hash lane 1, hash lane 2, position in the row store. */
+  /** Three numbers for each rank: the two lanes (halves) of the row's hash, and its position in the row store. */
   readonly entries: Int32Array;
 
   constructor(header: IndexHeader) {
@@ -116,7 +116,10 @@ export class EditionIndex {
     }
   }
 
-  /** Writes 0 to `differs` if the index has the row's hash for its key. If the key is absent, ignore the value. */
+  /**
+   * For each row, writes 0 to `differs` if the index has the same hash for the row's key, else another number. The
+   * number means nothing if the index does not have the key.
+   */
   compareHashes(batch: RowBatch, from: number, to: number, ranks: Int32Array, differs: Int32Array): void {
     const { entries } = this;
     const { hash1, hash2 } = batch;

@@ -13,8 +13,8 @@ import { hashOfRow } from './scan.ts';
 const keysPerPrefix = 100_000_000;
 
 /**
- * Writes an edition's row segment and index. Callers give rows in RUC order. Comparison, correction and rebuild all use
- * this class, so a rebuilt index equals the original one bit for bit.
+ * Writes an edition's row segment (the rows that it adds to the row store) and its index. Callers give rows in RUC
+ * order. Comparison, correction and rebuild all use this class, so a rebuilt index equals the original one bit for bit.
  */
 export class StateWriter {
   readonly tally: Tally;
@@ -112,7 +112,7 @@ export class EditionWriter {
     return this.#state.tally;
   }
 
-  /** Writes a row that was not there before, or that a full edition states again. */
+  /** Writes a row that is new (`c`), or a row of a full edition (`isFull`) that is no change (`r`). */
   insert(op: 'r' | 'c', key: number, row: StoredRow, line: number | null): void {
     this.#state.set(op, key, row, 0);
     this.#changes.write(op, null, row, line);

@@ -11,18 +11,21 @@ import {
   wordsPerBucket,
 } from './index-format.ts';
 
-/** An edit has five numbers: a key, 1 to set its entry or 0 to remove it, the entry's two hash lanes and position. */
+/**
+ * An edit has five numbers: a key, 1 to set the key's entry or 0 to remove it, the two lanes of the row's hash, and the
+ * row's position in the row store.
+ */
 const numbersPerEdit = 5;
 
 /**
  * Writes the index of a new edition: the base edition's index with the caller's edits (`set` and `remove`), which must
- * come in the order of keys. It writes one range of keys after the other. The entries between two edits are unchanged,
- * and they are copied in one piece.
+ * come in the order of keys. It writes one bucket (range of keys, see index-format.ts) after the other. The entries
+ * between two edits are unchanged, so they are copied in one piece.
  */
 export class IndexBuilder {
   readonly #base: EditionIndex | null;
   readonly #file: AttemptFile;
-  /** Number of rows in each finished range of keys. `#edits` has the edits of the range after them. */
+  /** Number of rows in each finished bucket. `#edits` has the edits of the bucket after these. */
   readonly #buckets: number[] = [];
   #edits = new Int32Array(1024 * numbersPerEdit);
   #used = 0;
@@ -96,7 +99,7 @@ export class IndexBuilder {
     }
   }
 
-  /** Writes the next range of keys and returns the number of its rows. */
+  /** Writes the bitmap and the entries of a bucket. Returns the number of the bucket's rows. */
   #writeBucket(bucket: number): number {
     const base = this.#base;
     const from = base?.firstRank[bucket] ?? 0;

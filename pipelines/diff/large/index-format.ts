@@ -9,7 +9,7 @@ import { keyLimit } from '../../registers/ruc-key.ts';
 export const bucketBits = 19;
 export const keysPerBucket = 1 << bucketBits;
 export const bucketCount = Math.ceil(keyLimit / keysPerBucket);
-/** `bucketCount` rounded up to a power of two, so that a bit mask keeps every bucket number below it. */
+/** `bucketCount` rounded up to a power of two. `EditionIndex` masks bucket numbers with `maxBuckets - 1`. */
 export const maxBuckets = 1024;
 export const wordsPerBucket = keysPerBucket >>> 5;
 
@@ -24,9 +24,9 @@ const count = z.number().int().nonnegative();
 
 /**
  * An index file begins with a block of `headerBytes`: the length of the header's JSON (4 bytes, little-endian), the
- * JSON, and zeros. Then each bucket that has rows follows with its bitmap (64 KB) and its entries in RUC order. An
- * entry takes 12 bytes: the two lanes of the row's hash and the row's position in the row store. The file holds no
- * times, so an edition always gives the same bytes.
+ * JSON, and zeros. Then each bucket that has rows follows with its bitmap (64 KB, one bit per key) and its entries in
+ * RUC order. An entry takes 12 bytes: the row's hash (two lanes of 32 bits) and the row's position in the row store.
+ * The file holds no times, so an edition always gives the same bytes.
  */
 export const headerBytes = 64 * 1024;
 

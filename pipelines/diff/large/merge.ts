@@ -9,7 +9,10 @@ import type { Spill, SpilledBucket } from './spill.ts';
 
 const pauseEveryMs = 500;
 
-/** Calls `add` for each bucket in order. Twice a second it reports progress and throws if the signal is aborted. */
+/**
+ * Calls `add` for each bucket (range of keys, see index-format.ts) in order. Twice a second it reports progress, and
+ * throws if the signal is aborted.
+ */
 export async function eachBucket(
   add: (bucket: number) => void | Promise<void>,
   lines: number,
@@ -28,10 +31,13 @@ export async function eachBucket(
   }
 }
 
-/** Reads the rows that the first pass put into the spill, one bucket at a time. Only the last line of a RUC counts. */
+/**
+ * Reads the rows that the first pass (`Classifier`) put into the spill, one bucket at a time. If a RUC has several
+ * lines, only the last one counts.
+ */
 export class LastLines {
   readonly #spill: Spill;
-  /** Index: the low bits of a key. Value: 1 + the index of the key's last entry in `#spilled`, or 0 if it has none. */
+  /** Index: the low bits of a key. Value: 1 + the index of the key's last line in `#spilled`; 0 if it has no line. */
   readonly #slots = new Int32Array(keysPerBucket);
   #keys = new Uint32Array(1024);
   #found = new Uint32Array(0);
@@ -107,9 +113,9 @@ interface MergeDependencies {
 }
 
 /**
- * Makes the second pass of a comparison, one bucket at a time and in RUC order. It compares the rows in the spill with
- * the base's rows cell by cell. It removes the base's row when the publication has no row of its RUC. But if a bad line
- * names the RUC, the old row is kept.
+ * Makes the second pass of a comparison, after that of `Classifier`, one bucket at a time and in RUC order. It compares
+ * the rows in the spill with the base's rows cell by cell. It removes a row of the base if the publication has no row
+ * of the same RUC. But if a bad line names the RUC, the base's row is kept.
  */
 export class Merge {
   readonly #dependencies: MergeDependencies;
@@ -134,7 +140,7 @@ export class Merge {
     while (next < gone.length) this.#end(gone[next++]!);
   }
 
-  /** Lists a repeated line of a RUC that the base does not have. The first pass has listed those of the other RUCs. */
+  /** Lists a repeated line if the base lacks its RUC. If the base has the RUC, `Classifier` has listed the line. */
   #listRepeat(key: number, { bytes, starts, ends, lines }: SpilledBucket, entry: number): void {
     const { base, rejects } = this.#dependencies;
     if (base !== null && base.index.rankOf(key) >= 0) return;

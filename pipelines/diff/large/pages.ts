@@ -63,7 +63,7 @@ export async function* pagesOf(
     while (region.from < region.limit) {
       page ??= emptied(await freePage());
       readInto(page, region, seed, format.cells);
-      // A region may be only the line that lies across two pieces. The lines of the next piece then join its page.
+      // A region may be only the line that lies across two pieces of text. Its page is then filled from the next piece.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
       page = null;
@@ -116,8 +116,8 @@ function emptied(page: Page): Page {
 }
 
 /**
- * Moves a region's lines to the page until the page has no room for more rows. If the region's text is too long for the
- * rest of the page, no line is moved. The first region of a page is never too long.
+ * Moves a region's lines to the page until the page has no room for more rows. If the region's text is longer than the
+ * free part of the page, no line is moved. A region's text always fits into an empty page.
  */
 function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number): void {
   const text = region.bytes.subarray(region.from, region.limit);
@@ -136,7 +136,7 @@ function skipHeader(region: LineRegion, format: LargeFormat): void {
   region.from = region.bytes.indexOf(0x0a, end) + 1;
 }
 
-/** Whole lines: the range `[from, limit)` of `bytes`. `slackBytes` more bytes can be read after `limit`. */
+/** Whole lines: the range `[from, limit)` of `bytes`. `bytes` has at least `slackBytes` more bytes after `limit`. */
 export interface LineRegion {
   bytes: Uint8Array;
   view: DataView;

@@ -22,9 +22,9 @@ interface RebaselineDependencies {
   module: LargeModule;
   limits: CompareLimits;
   facts: ChangeFileFacts;
-  /** The head's rows. Their RUCs are the known ones. `#before` uses a row only if no other source has its RUC. */
+  /** The head's rows. `#before` uses a row only if neither the head's publication nor its overlay has the RUC. */
   baseRows: BaseRows;
-  /** The rows of the new publication, written by its first pass (`classifier`). */
+  /** The rows of the new publication. `classifier` put them there. */
   spill: Spill;
   classifier: Classifier;
   rejects: RejectList;
@@ -33,7 +33,7 @@ interface RebaselineDependencies {
 }
 
 /**
- * Makes the second pass of a re-baseline, the first edition with a new parser version or new columns. Today's parser
+ * Makes the second pass of a re-baseline (the first edition with a new parser version or new columns). Today's parser
  * reads the head's publication again. The new publication is compared with that reading and the head's overlay, so that
  * a new parser alone makes no change. Every row of the register is written to the change file.
  * @throws CompareError `previous_unreadable` when the head's publication cannot be read; `change_file_damaged` when the
@@ -127,7 +127,7 @@ class Rebaseline {
 
   /**
    * Handles a RUC that the head and the new publication have. If today's parser reads different cells in the old and
-   * the new publication, the row is written as an update, else as a repeated row (`r`).
+   * the new publication, the row is written as an update (`u`), else as a row that did not change (`r`).
    */
   #compare(key: number): void {
     const { comparer, writer } = this.#dependencies;
@@ -138,8 +138,8 @@ class Rebaseline {
       writer.overlay.write(after, 'empty_cell', line);
       writer.tally.keptCells += 1;
     }
-    // If neither the head's publication nor its overlay has the RUC, the old row comes from another parser. Then a
-    // difference between the two rows proves no change.
+    // If neither the head's publication nor its overlay has the RUC, an older parser read the old row. A difference
+    // between the two rows then proves no change.
     const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
     const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
     if (changedInWorld === 0) writer.insert('r', key, after, line);
@@ -147,8 +147,9 @@ class Rebaseline {
   }
 
   /**
-   * Handles a row whose RUC the head does not have. If the head's publication has the RUC, only the parser is new, and
-   * the row is not a change. But if a correction had removed the row from the head, its return is a change.
+   * Handles a row whose RUC the head does not have. If today's parser finds the RUC in the head's publication too, an
+   * older parser missed it, and the row is not a change. But if a correction removed the row from the head, the row's
+   * return is a change.
    */
   #appear(key: number): void {
     const line = this.#lines.read(key, this.#row);
@@ -168,8 +169,8 @@ class Rebaseline {
   }
 
   /**
-   * Returns a known row in today's columns. Each cell comes from the overlay, else from the head's publication. If
-   * neither has the RUC, the cells come from the head's own row.
+   * Returns the head's row of a RUC, in today's columns. Each cell comes from the overlay, else from the head's
+   * publication. If neither has the RUC, the cells come from the row in the head's row store.
    */
   #before(key: number): StoredRow {
     const ruc = rucOfKey(key);

@@ -13,9 +13,9 @@ import { largeModule } from './scan-thread.ts';
 
 /**
  * Makes the index and row store of the last given edition again. It applies the change files in order, beginning with a
- * full edition, which has every row. Each change file gives the same bytes as the comparison or correction of its
- * edition did, and only the files of the last two editions stay. If the process dies, only the work of this run is
- * lost. A first edition of 18 million rows takes some seconds, each later edition half a second.
+ * full edition, which has every row. The index and row store get the same bytes that the comparison or correction
+ * wrote. Only the files that the last two editions need stay in WORK_DIR. If the process dies, only the work of this
+ * run is lost. A first edition of 18 million rows takes some seconds, each later edition half a second.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function rebuildIndex(

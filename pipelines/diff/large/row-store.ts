@@ -22,7 +22,7 @@ export class BaseRows {
     this.#store = new RowStore(folder, register, index.header.segments);
   }
 
-  /** Announces that `rows` of the next `of` rows will be read. Many are read by the megabyte, few one by one. */
+  /** Announces that `rows` of the next `of` rows will be read. If that is over 5%, they are read by the megabyte. */
   expect(rows: number, of: number): void {
     this.#store.expect(rows * 20 > of ? 'many' : 'few');
   }
@@ -53,7 +53,10 @@ export class BaseRows {
   }
 }
 
-/** A position in the store has 32 bits. At 2.5 MB of changed rows a day, it is full three years after a first load. */
+/**
+ * A position in the store has 32 bits. At 2.5 MB of changed rows a day, the store is full three years after a first
+ * load.
+ */
 const maxRowStoreBytes = 2 ** 32 - 1;
 
 /** One row of the store. It is `[start, end)` of `bytes`, without its line end, and valid until the next read. */
@@ -73,7 +76,10 @@ export function emptyRow(memoryBytes: number): StoredRow {
 const widestWindowBytes = 1 << 20;
 const narrowWindowBytes = maxLineBytes + 1;
 
-/** Reads rows from an edition's segments, joined end to end. A segment is a file in RUC order that never changes. */
+/**
+ * Reads rows from an edition's segments as if they were joined end to end. A segment is a file of rows in RUC order
+ * and never changes.
+ */
 class RowStore {
   readonly #segments: { from: number; bytes: number; file: number; name: string }[] = [];
   readonly #memory = new Uint8Array(widestWindowBytes + slackBytes);

@@ -59,12 +59,15 @@ export class RowDecoder {
 
 const dash = 0x2d;
 
-/** Counts empty cells by column. A cell is empty when its text is one of the markers of the register's format. */
+/** Counts empty cells by column. A cell is empty when its text is one of the register's `emptyMarkers`. */
 export class EmptyCells {
   readonly byColumn: Float64Array;
   /** Length of the longest marker in bytes; -1 if there are no markers. */
   readonly longest: number;
-  /** 1 if a single dash is a marker, else 0. Three of four cells of the large registers are a single dash. */
+  /**
+   * 1 if a single dash is a marker, else 0. `encodeRow` looks for a dash first, because three of four cells of the
+   * large registers are a single dash.
+   */
   readonly dashes: 0 | 1;
   /** Markers by their length. */
   readonly #markers: Uint8Array[][];
@@ -132,8 +135,8 @@ export function encodeRow(
     from += 1;
     const length = at - lengthAt - 1;
     if (length >= 64) {
-      // Avro writes a length below 64 as one byte, and one up to 8,191 as two bytes. No line is longer than that. This
-      // makes room for the second byte.
+      // Avro writes a length up to 63 as one byte, and a length up to 8,191 as two bytes. No cell is longer than 8,191
+      // bytes. This makes room for the second byte of the length.
       to.copyWithin(lengthAt + 2, lengthAt + 1, at);
       at += 1;
     }

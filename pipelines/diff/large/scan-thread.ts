@@ -33,15 +33,15 @@ export type FromThread =
   | { kind: 'end' }
   | { kind: 'fault'; code: CompareErrorCode; message: string };
 
-/** The reading thread may run ahead by this number of pages, some 25 MB. */
+/** Number of pages that the reading thread fills before it waits for the caller. They take some 25 MB. */
 const maxPages = 6;
 
 /**
  * Inflates, checks and reads a publication on a thread of its own, which starts in the constructor. The thread fills
- * pages and gets them back after use. The pages are shared memory and are not transferred: once a process has
+ * pages and gets them back after use. The pages are shared memory and are never transferred. After a process has
  * transferred any memory, V8 checks at each access whether the memory is still there, and look-ups in the index take a
- * fifth longer. Both threads wait for messages without blocking. So `pages` throws an error if the reading thread dies,
- * and the caller's thread notices an abort. Callers must call `close`.
+ * fifth longer. Neither thread blocks while it waits for messages. So `pages` throws an error if the reading thread
+ * dies, and the caller's thread notices an abort. Callers must call `close`.
  */
 export class ScanThread {
   readonly #pages: Page[];
@@ -109,7 +109,7 @@ export async function openReading(module: LargeModule, path: string, limits: Com
   };
 }
 
-/** Runs the first pass over a publication. @throws the errors of `pages`; the signal's reason when aborted */
+/** Gives all pages to `classifier`. @throws the errors of `pages`; the signal's reason when aborted */
 export async function classifyPages(
   pages: AsyncIterable<Page>,
   textBytes: number,

@@ -10,7 +10,7 @@ const space = 0x20;
 
 /**
  * A longer line is refused. The widest official cells add up to some 250 bytes. `scanRows` counts pipes in counters of
- * one byte, which is safe only for lines of at most 1,000 bytes.
+ * one byte, and in a line of at most 1,000 bytes no counter can overflow.
  */
 export const maxLineBytes = 1000;
 
@@ -78,7 +78,7 @@ export interface RowBatch {
   repairables: number;
 }
 
-/** `scanRows` and `hashOfRow` may read this many bytes beyond their input, so the memory must go on after it. */
+/** `scanRows` and `hashOfRow` may read this many bytes past their input, so memory for rows ends with spare bytes. */
 export const slackBytes = 16;
 
 const multiplier1 = 0x9e3779b1 | 0;
@@ -93,9 +93,10 @@ const multiplier2 = 0x85ebca77 | 0;
  * accepts; a test compares the two. A row with control bytes is listed in `repairable`, and the caller hashes it after
  * it has replaced the control bytes.
  *
- * The hash has two lanes of 32 bits and covers the bytes after the RUC. Each step mixes a word of four bytes into a
- * lane, as a bijection of the word and of the lane. So two rows of equal length that differ in only one word never have
- * the same hash. For other pairs of rows the chance of an equal hash is 2⁻⁶⁴.
+ * The hash has two lanes of 32 bits and covers the bytes after the RUC. Each step mixes a word of four bytes into each
+ * lane. Different words give different lanes, and a later step keeps different lanes different. So two rows of equal
+ * length that differ in only one word never have the same hash. For other pairs of rows the chance of an equal hash is
+ * 2⁻⁶⁴.
  */
 export function scanRows(
   bytes: Uint8Array,

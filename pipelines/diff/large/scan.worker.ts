@@ -5,8 +5,9 @@ import { openPublication } from '../publication.ts';
 import { type Page, pageIn, pagesOf } from './pages.ts';
 import { type FromThread, largeModule, type ScanJob } from './scan-thread.ts';
 
-// Reads a publication into pages. It takes a free page, fills it and posts it to the main thread. The main thread posts
-// the page back when it has read it.
+// This thread reads a publication into pages. It fills a free page and posts the page's number to the main thread. The
+// main thread posts the number back when it no longer needs the page.
+
 const job = workerData as ScanJob;
 const pages = job.pages.map(pageIn);
 const free = [...pages];

@@ -21,9 +21,9 @@ export interface SpilledBucket {
 }
 
 /**
- * Holds rows for the merge, by bucket (range of keys) and in file order within a bucket. On a normal day the rows of
- * each bucket fit into its block of memory. For a first edition, or on a day when every row differs, full blocks go to
- * a temporary file.
+ * Holds rows for `Merge`, by bucket (range of keys) and in file order within a bucket. On a normal day the rows of each
+ * bucket fit into the bucket's block of memory. For a first edition, or on a day when every row differs, full blocks go
+ * to a temporary file.
  */
 export class Spill {
   readonly #path: string;
@@ -54,8 +54,8 @@ export class Spill {
     to.setUint32(target + 4, line, true);
     to.setUint16(target + 8, length, true);
     target += headerBytes;
-    // Copying four bytes at a time is faster than a call of `set`. The last copy may go beyond the row, so both
-    // memories have `slackBytes` at the end.
+    // Copying four bytes at a time is faster than a call of `set`. The last copy may go beyond the row, so the memory
+    // of the row and `#arena` have `slackBytes` at their ends.
     for (let from = start; from < end; from += 4, target += 4) to.setInt32(target, view.getInt32(from, true), true);
     this.#used[bucket] = at + headerBytes + length;
     this.#counts[bucket]! += 1;
@@ -65,7 +65,7 @@ export class Spill {
     return this.#counts[bucket]!;
   }
 
-  /** Rows of a bucket, valid until the next call. @throws CompareError `zip_size` when they exceed `maxBucketBytes` */
+  /** Rows of a bucket, valid until the next call. @throws CompareError `zip_size` if they exceed `maxBucketBytes` */
   read(bucket: number): SpilledBucket {
     const count = this.#counts[bucket]!;
     const blocks = this.#blocks[bucket]!;

@@ -72,7 +72,7 @@ function undo(
   return changes;
 }
 
-/** The head's overlay with the correction's rows. They replace the head's entries for the same keys. */
+/** The head's overlay with the correction's rows, which replace the head's entries for the same keys. */
 function correctedOverlay(head: readonly OverlayRow[], changes: readonly SmallChange[]): OverlayRow[] {
   const rows = new Map(head.map((row) => [row.key, row]));
   for (const { key, after } of changes) rows.set(key, { key, reason: 'correction', line: null, row: after });

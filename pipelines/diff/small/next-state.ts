@@ -20,9 +20,9 @@ export interface NextState {
 }
 
 /**
- * Makes the next state from a publication's rows and the known rows. When a bad line names a known key, its known row
- * stays as it is and is listed in the overlay. If the row were removed instead, customers would be notified that it
- * ended. And a supplier whose bar from public contracts is in the bad line would seem to have no bar.
+ * Makes the next state from a publication's rows and the known rows. If the only line of a known key is bad, the known
+ * row stays as it is and is listed in the overlay. If the row were removed instead, customers would be notified that it
+ * ended, and a supplier that is barred from public contracts would seem to have no bar.
  */
 export function nextState(
   register: RegisterName,
@@ -30,7 +30,8 @@ export function nextState(
   text: SmallText,
 ): NextState {
   const columns: readonly Column[] = registers[register].columns;
-  // In the lists of bars, several lines make one supplier's row. If one of them is bad, the row is incomplete.
+  // In the lists of barred suppliers, several lines make one row. If one of these lines is bad, the new row would be
+  // incomplete, so the known row stays.
   const hasSeveralLines = registers[register].key === 'supplier';
   const bad = new Set(text.listed.map(({ key }) => key).filter((key) => key !== null));
   const next: NextState = { rows: new Map(), overlay: [], kept: 0, keptCells: 0 };
@@ -80,8 +81,8 @@ interface PreviousReading {
 }
 
 /**
- * Makes the changes of a re-baseline, the first edition with a new parser version or new columns. They contain every
- * row. A known row is `u` when today's parser reads different values in the old and the new publication, in a column
+ * Makes the changes of a re-baseline (the first edition with a new parser version or new columns). Every row gets a
+ * change. A known row is `u` when today's parser reads different values in the old and the new publication, in a column
  * that the head had. A row is `c` when neither the head nor its publication has the key, and `d` when the next state
  * lacks the key. Every other row is `r` and makes no event. `base` has the head's rows in today's columns.
  */
@@ -135,8 +136,8 @@ export async function readText(register: RegisterName, path: string, limits: Pub
 }
 
 /**
- * Reads the head's publication with today's parser and applies the head's overlay to the rows. Columns that the head
- * did not have come from the publication.
+ * Reads the head's publication with today's parser and applies the head's overlay to the rows. In columns that the head
+ * did not have, the cells come from the publication.
  * @throws CompareError `previous_unreadable`; `change_file_damaged` when the overlay is damaged
  */
 export async function readPrevious(

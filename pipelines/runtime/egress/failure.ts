@@ -13,7 +13,7 @@ export class EgressRefused extends Error {
   }
 }
 
-/** Why a request got no answer. A customer may see this class: it holds no address, no port and no system's text. */
+/** Why a request got no answer. A customer may see this class: it contains no address, no port and no error text. */
 export type NetworkFailure =
   | TargetProblem
   | 'connect_timeout'
@@ -44,7 +44,7 @@ const untrusted = new Set([
 /** Finds the class of an error of undici, node:net, node:tls or node:dns. Unknown errors count as lost connections. */
 export function networkFailure(error: unknown): NetworkFailure {
   if (error instanceof EgressRefused) return error.problem;
-  // If node:net tried several addresses, there is an error for each. Our own refusal is taken, else the first error.
+  // If node:net tried several addresses, there is an error for each. Take our own refusal, or else the first error.
   if (error instanceof AggregateError && error.errors.length > 0) {
     return networkFailure(error.errors.find((each) => each instanceof EgressRefused) ?? error.errors[0]);
   }

@@ -44,14 +44,17 @@ export function isPortAllowed(port: number, policy: EgressPolicy): boolean {
   return (policy.allowedPorts ?? defaultWebhookPorts).includes(port);
 }
 
-/** Private addresses need `allowPrivateTargets`. Forbidden ones (metadata, multicast, tunnels) are never allowed. */
+/**
+ * Private addresses need `allowPrivateTargets`. Forbidden addresses are never allowed, for example a cloud's metadata
+ * service, multicast and tunnels.
+ */
 type AddressKind = 'public' | 'private' | 'forbidden';
 
 /**
  * Returns the kind of an address. A list of bad addresses is never complete, so this lists the good ones: IPv4 outside
  * every special range, and IPv6 inside 2000::/3 and outside every special range. An IPv4-mapped address has the kind of
- * its IPv4 address. One with NAT64's well-known prefix is public if its IPv4 address is. Other addresses
- * that embed an IPv4 address are forbidden.
+ * the IPv4 address in it. An address with NAT64's well-known prefix is public if the IPv4 address in it is public, and
+ * otherwise forbidden. All other addresses that embed an IPv4 address are forbidden.
  */
 function addressKind(text: string): AddressKind {
   // Only link-local addresses have a zone id (fe80::1%eth0), and they are forbidden.
@@ -74,7 +77,8 @@ function kindOfIpv4(address: ipaddr.IPv4): AddressKind {
 function kindOfIpv6(address: ipaddr.IPv6): AddressKind {
   if (address.isIPv4MappedAddress()) return kindOfIpv4(address.toIPv4Address());
   const parts = address.parts;
-  // On IPv6-only networks every IPv4 host is reachable under 64:ff9b::/96. NAT64's local prefix is refused below.
+  // On IPv6-only networks every IPv4 host is reachable under NAT64's well-known prefix 64:ff9b::/96. NAT64's local
+  // prefix is refused below.
   if (parts[0] === 0x64 && parts[1] === 0xff9b && parts.slice(2, 6).every((part) => part === 0)) {
     return kindOfIpv4(embeddedIpv4(parts)) === 'public' ? 'public' : 'forbidden';
   }
@@ -91,7 +95,7 @@ function embeddedIpv4(parts: readonly number[]): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 }
 
-/** fd00:ec2::254 is AWS's metadata service on IPv6. Its IPv4 address is link-local, which is forbidden anyway. */
+/** fd00:ec2::254 is AWS's metadata service on IPv6. On IPv4 its address is link-local, which is forbidden anyway. */
 function isAwsMetadata(parts: readonly number[]): boolean {
   return parts[0] === 0xfd00 && parts[1] === 0xec2;
 }

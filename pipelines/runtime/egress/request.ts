@@ -11,7 +11,10 @@ export class EgressFailed extends Error {
   override name = 'EgressFailed';
   readonly code = 'egress_failed';
   readonly failure: NetworkFailure;
-  /** Whether the same request may succeed later. A refused request cannot, except when its name was not resolved. */
+  /**
+   * Whether the same request may succeed later. This is false when our checks refused the request, except when its name
+   * was not resolved.
+   */
   readonly retryable: boolean;
 
   constructor(failure: NetworkFailure, cause?: unknown) {
@@ -70,7 +73,7 @@ export async function readCapped(
 ): Promise<CappedBody> {
   const decoder = decoderOf(contentEncoding);
   const stream = decoder === null ? source : source.pipe(decoder);
-  // pipe() does not forward errors. Without this, a broken connection would leave the decoder waiting for ever.
+  // pipe() does not forward errors. Without this line, a broken connection would leave the decoder waiting for ever.
   if (decoder !== null) source.once('error', (error) => decoder.destroy(error));
   const pieces: Buffer[] = [];
   let room = maxBytes;

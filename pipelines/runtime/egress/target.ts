@@ -7,8 +7,9 @@ export type TargetCheck = { ok: true; url: URL } | { ok: false; problem: TargetP
 export type TargetResolution = { ok: true; addresses: readonly string[] } | { ok: false; problem: TargetProblem };
 
 /**
- * Checks the text of a target without the network: scheme, form, userinfo, port, literal addresses in every spelling
- * that Node's URL accepts, local names, and our own host. Callers check at creation, at an update, and at each attempt.
+ * Checks the text of a target's URL without the network: scheme, form, userinfo, port, literal addresses in every
+ * spelling that Node's URL accepts, local names, and our own host. A webhook's URL is checked when the webhook is
+ * created or updated, and at each attempt.
  */
 export function checkTargetUrl(text: string, policy: EgressPolicy): TargetCheck {
   // Node's URL drops tabs and line breaks, reads backslashes as slashes and adds missing slashes. A text that needs

@@ -48,7 +48,7 @@ const logEveryMs = 60_000;
 
 /**
  * Sets up OpenTelemetry for this process. Spans go to a collector in batches. No work waits for an export, and a failed
- * export fails no work. Returns a function that stops this.
+ * export fails no work. Returns a function that stops the export.
  */
 export function exportTraces(
   process: string,

@@ -9,9 +9,9 @@ import {
 } from '@opentelemetry/api';
 
 /*
- * Makes spans by OpenTelemetry's own API. Without a collector its no-op tracer runs, and the SDK is not loaded
- * (start.ts). Attributes are our own ids, counts, and names of routes, topics and error classes. They never hold a RUC,
- * a person's name, a token, a query, a body, or other text of a caller, because readers of the traces see them.
+ * Makes spans by OpenTelemetry's own API. Without a collector, the API's no-op tracer runs, and the SDK is not loaded
+ * (see start.ts). Attributes are our own ids, counts, and names of routes, topics and error classes. They never hold a
+ * RUC, a person's name, a token, a query, a body, or other text of a caller, because readers of the traces see them.
  */
 
 /**
@@ -24,7 +24,8 @@ export function inSpan<Result>(
   work: (span: Span) => Promise<Result>,
   parent: Context = context.active(),
 ): Promise<Result> {
-  // Each call gets a new tracer. A stored tracer would go on sending to a stopped provider, and tests stop several.
+  // Each call gets a new tracer, because tests start and stop several providers. A stored tracer would go on sending to
+  // a stopped one.
   return trace.getTracer('padron').startActiveSpan(name, options, parent, async (span) => {
     try {
       return await work(span);
@@ -38,8 +39,8 @@ export function inSpan<Result>(
 }
 
 /**
- * Runs work that several spans wait for. The work's span is a child of the first of them, and it and the other spans
- * have links to each other. So a reader of any of these spans finds what it waited for.
+ * Runs work that several spans wait for, in a span of its own. This span is a child of one of the waiting spans. It and
+ * each of the others have links to each other. So a reader of any waiting span finds what it waited for.
  */
 export function inSharedSpan<Result>(
   name: string,

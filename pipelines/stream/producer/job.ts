@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { inOwnProcess, type JobProgram, type RunJob } from '../../runtime/job-process.ts';
 import { StreamError, type StreamErrorCode } from '../kafka.ts';
 
-/** A job, sent to the producer process as one JSON line on standard input. The process ends when its input ends. */
+/** A job. The producer process gets it as one JSON line on standard input, and ends when standard input closes. */
 export const jobSchema = z.object({
   brokers: z.string(),
   topic: z.string(),
@@ -46,17 +46,17 @@ export type ProducerMessage = z.infer<typeof messageSchema>;
 
 export const producerProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),
-  // Chunks of a few thousand rows need far less than this.
+  // The process holds a few thousand rows at a time, which need far less than this.
   maxHeapMb: 256,
-  // The job contains everything, so the process gets no environment and no secrets.
+  // The job has everything that the process needs, so the process gets no environment variables and no secrets.
   env: {},
 };
 
 export type ProducerDone = Extract<ProducerMessage, { kind: 'done' }>;
 
 /**
- * Runs a producer job to its end. By default a process of its own runs the job; `run` can run it elsewhere. An aborted
- * `signal` kills the process.
+ * Runs a producer job to its end. By default a new process runs the job; `run` can run it in another way. If `signal`
+ * is aborted, the process is killed.
  * @throws StreamError with the code that the process sent, or `producer_failed` if the process ended without an answer
  */
 export async function runProducer(

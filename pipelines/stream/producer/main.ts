@@ -8,8 +8,8 @@ import { KafkaChunkSender, StreamError } from '../kafka.ts';
 import { jobSchema, type ProducerJob, type ProducerMessage } from './job.ts';
 import { PreparedChunk, RecordCutter } from './records.ts';
 
-// The producer is a separate process, because encoding millions of records would delay the worker's heartbeats and
-// could exceed a memory limit.
+// The producer is a separate process. If the worker encoded millions of records itself, its heartbeats would be late
+// and it could exceed its memory limit.
 
 /**
  * A chunk is sent when it reaches this number of rows or bytes. It may exceed the limit by one block of the file. In a
@@ -110,8 +110,9 @@ interface SendState {
 
 /**
  * Sends the blocks in order, one chunk at a time, and resolves with the number of rows per partition. `state` counts
- * what Kafka has acknowledged. The next chunk is filled while the broker writes the previous one. If the process dies
- * here, the next run sends the unacknowledged chunks again, and readers count a repeated record once.
+ * the rows and blocks that Kafka has acknowledged. The next chunk is filled while the broker writes the previous one.
+ * If the process dies here, the next run sends the unacknowledged chunks again, and readers count a repeated record
+ * once.
  */
 async function sendBlocks(
   blocks: AsyncIterable<ChangeBlock>,
@@ -127,8 +128,8 @@ async function sendBlocks(
       state.rows += filled.chunk.rows;
       state.blocks += filled.blocks;
     });
-    // The promise is awaited in the next round or after the loop. Without this handler, a rejection before that would
-    // be unhandled and end the process silently.
+    // `inFlight` is awaited in the next round or after the loop. Without this handler, a rejection before that would be
+    // unhandled, and the process would end without an answer.
     inFlight.catch(() => {});
   }
   await inFlight;

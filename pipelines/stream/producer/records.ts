@@ -5,9 +5,9 @@ import { schemaHeader } from '../../changes/record.ts';
 import { BlockCursor, layoutOf } from '../../changes/record-bytes.ts';
 
 /**
- * Cuts the blocks of a change file into chunks for Kafka. A record's bytes stay as they are and get a five-byte header
- * with the schema's id in front. The record's key (a RUC or a supplier's id) is also its Kafka key, which decides the
- * partition.
+ * Cuts the blocks of a change file into records and adds them to chunks for Kafka. A record's value is a five-byte
+ * header with the schema's id, followed by the record's unchanged bytes. The record's key (a RUC or a supplier's id) is
+ * also its Kafka key, and the key decides the partition.
  */
 export class RecordCutter {
   readonly #record: BlockCursor;
@@ -43,8 +43,8 @@ export class RecordCutter {
   }
 }
 
-// The constants of `murmur2` below. It is the hash of Kafka's own Java client (seed 0x9747b28c), so every producer puts
-// a RUC into the same partition.
+// The constants of `murmur2` below. `murmur2` is the hash of Kafka's own Java client (seed 0x9747b28c), so every
+// producer puts a RUC into the same partition.
 const seed = 0x9747b28c;
 const multiplier = 0x5bd1e995;
 
@@ -79,9 +79,9 @@ export function murmur2(bytes: Uint8Array, start: number, end: number): number {
  * The records of one chunk by partition, already in Kafka's wire format (record batch version 2).
  *
  * Why: the Kafka client makes a 512-byte buffer and some twenty objects for every record that it encodes. That took 8
- * µs per record, the largest part of a first load. Here each record is copied once, from the change file's bytes into
- * the buffer of its partition. The client still does everything else: batch headers, checksums, sequence numbers,
- * leaders, retries.
+ * µs per record, the largest part of the time of a first load. Here each record is copied once, from the change file's
+ * bytes into the buffer of its partition. The client still does everything else: batch headers, checksums, sequence
+ * numbers, the choice of the broker, and retries.
  *
  * How: kafkajs 2.2.4 (pinned; no release since 2023) uses only a few members of the message list that it gets. It calls
  * `find` to look for a message without a value and `reduce` to group the messages by partition. On each group it reads
@@ -98,7 +98,7 @@ export class PreparedChunk {
     this.#partitions = Array.from({ length: partitions }, () => new PreparedPartition(trailer, firstBytes));
   }
 
-  /** Bytes of all partitions together. No batch that is sent to the broker is larger. */
+  /** Bytes of all partitions together. A batch has the records of one partition, so no batch is larger than this. */
   get bytes(): number {
     return this.#partitions.reduce((sum, partition) => sum + partition.bytes, 0);
   }
@@ -202,9 +202,9 @@ class PreparedPartition {
   }
 
   /**
-   * The client calls this method twice, and the callback's result type shows which call it is. The first call asks for
-   * timestamps and gets none, so all records get the time of sending. The second call asks for encoded records: the
-   * first element holds the bytes of all records, and the others are empty.
+   * The client calls this method twice, and the type of the callback's result shows which call it is. The first call
+   * asks for timestamps and gets none, so all records get the time of sending. The second call asks for one encoded
+   * record per message: the first one holds the bytes of all records, and the others are empty.
    */
   map(callback: (message: typeof probe, index: number) => unknown): unknown[] {
     if (typeof callback(probe, 0) !== 'object') return [];

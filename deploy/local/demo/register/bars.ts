@@ -10,8 +10,8 @@ import { hash, type Member, type Membership, membersOn, type Population } from '
  */
 export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';
 
-// `share` and `most` limit the number of suppliers in a file. `part` is the fraction of the population at which they
-// begin. In 2022 `sancionados` had 8,661 rows of 6,219 suppliers. The two other files are short.
+// A file has the fraction `share` of all taxpayers as suppliers, but at most `most`. The first supplier stands at the
+// fraction `part` of the population. In 2022 `sancionados` had 8,661 rows of 6,219 suppliers. The other two are short.
 const sizes: Record<BarKind, { most: number; share: number; part: number; salt: number }> = {
   sancionados: { most: 6_219, share: 0.01, part: 2 / 3, salt: 400 },
   inhabilitaciones_judiciales: { most: 60, share: 0.002, part: 1 / 5, salt: 410 },
@@ -25,7 +25,7 @@ function suppliersOf(kind: BarKind, population: Population): Membership {
   return { population, count, from: Math.floor(population.rows * part), entering: 1, leaving: 0, onePersonIn: 27 };
 }
 
-/** The RUC of a company that is barred for good since day 1, or undefined when there is none. */
+/** The RUC of a company that is barred for ever on day 1, or undefined when there is none. */
 export function barredForGood(population: Population): string | undefined {
   const companies = membersOn(suppliersOf('sancionados', population), 1).filter(({ ruc }) => isCompany(ruc));
   const sanctions = (index: number) => sanctionsOf(hash(index, sizes.sancionados.salt));
@@ -34,12 +34,15 @@ export function barredForGood(population: Population): string | undefined {
 
 interface Sanction {
   start: Date;
-  /** Null when the sanction is definitive. */
+  /** Null when the sanction never ends. */
   end: Date | null;
   number: string;
 }
 
-/** The file's content on a day. Column FECHA_CORTE has `publishedAt`. Each later day adds a supplier and a sanction. */
+/**
+ * The file's content on a day. Its column FECHA_CORTE is the day of `publishedAt`. Each day after the first adds a new
+ * supplier, and a sanction to an earlier supplier (`laterSanction`).
+ */
 export function barText(kind: BarKind, population: Population, day: number, publishedAt: Date): Uint8Array {
   const cut = compact(publishedAt);
   const members = membersOn(suppliersOf(kind, population), day);

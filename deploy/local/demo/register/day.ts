@@ -82,7 +82,7 @@ async function writeMonth(options: DayOptions, month: Month): Promise<PublishedF
   return { ...published('padron_mensual', file, fechaDato), sitePath };
 }
 
-/** Writes one month's file in pieces, so memory does not grow with its size. */
+/** Writes one month's file in pieces, so the memory needed does not grow with the file. */
 export async function writeMonthlyRegister(file: string, population: Population, month: Month): Promise<void> {
   const entry = { name: `PadronRUC_${month.period}.csv`, content: monthlyText(population, month) };
   await writeZip(file, [entry], compressionLevel);

@@ -26,7 +26,7 @@ export type ListKind = 'agentes_retencion' | 'buenos_contribuyentes';
 
 /**
  * One of SUNAT's lists as published, in Windows-1252. A record has four cells, each with a pipe at its end, and then a
- * CR without LF. Quotes belong to the names. Members who entered after day 1 stand first, then the others by name.
+ * CR without LF. A quote is part of a name. Members who entered after day 1 stand first, then the others by name.
  */
 export function listText(kind: ListKind, membership: Membership, day: number, publishedAt: Date): Uint8Array {
   const members = membersOn(membership, day);

@@ -51,8 +51,8 @@ export interface Month {
 }
 
 /**
- * The cells of a taxpayer's row in the month's file, all but the period. Null when the file does not have the taxpayer,
- * which is normal because it covers only a part of them.
+ * The cells of a taxpayer's row in the month's file, all but the period. Null when the taxpayer is not in the file,
+ * which has only a part of all taxpayers (see `coverage`).
  */
 export function monthlyCells(population: Population, index: number, month: Month): string[] | null {
   const luck = hash(index, population.seed + 500);
@@ -102,7 +102,7 @@ export function monthlyText(population: Population, month: Month): Readable {
         const cells = monthlyCells(population, index, month);
         if (cells !== null) lines.push(`${cells.join(delimiter)}${delimiter}${month.period}\n`);
       }
-      // The word lists hold only letters that Latin-1 and Windows-1252 encode alike.
+      // Where the real file is Windows-1252, Latin-1 gives the same bytes for all letters of the word lists.
       yield Buffer.from(lines.join(''), encoding);
     }
   }
