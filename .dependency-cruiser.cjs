@@ -28,6 +28,13 @@ module.exports = {
       to: { path: '(^|/)main\\.ts$' },
     },
     {
+      name: 'difference-loads-no-http-client',
+      severity: 'error',
+      comment: 'a difference starts a program and several threads, and loading the HTTP client would slow each',
+      from: { path: '^pipelines/diff/(main|large/.*\\.worker)\\.ts$' },
+      to: { path: 'node_modules/undici', reachable: true },
+    },
+    {
       name: 'test-support-imports-no-suite',
       severity: 'error',
       from: { path: '^test/(support|fixtures)/' },

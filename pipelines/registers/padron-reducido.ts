@@ -1,8 +1,8 @@
 import { startOfLimaDay } from '../../schemas/lima-time.ts';
-import { writtenDay } from './dating.ts';
 import type { LargeFormat, RegisterModule, SourceDate } from './module.ts';
 import { keyAt, noKey } from './ruc-key.ts';
 import { decodeWindows1252, encodeWindows1252 } from './windows-1252.ts';
+import { writtenDay } from './written-day.ts';
 
 /**
  * The daily register's text has one header line, then one line per RUC with 15 cells, each ended by a pipe. Lines end

@@ -1,10 +1,10 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import { idKindOf } from '../../schemas/ruc.ts';
 import type { Sanction } from '../../schemas/sanctions.ts';
-import { isNoDate, writtenDay } from './dating.ts';
 import { knownHeader } from './header.ts';
 import type { ListedReason, SmallFormat, SmallText } from './module.ts';
 import { cellsOf, linesOf } from './windows-1252.ts';
+import { isNoDate, writtenDay } from './written-day.ts';
 
 /** A known header of a file that lists barred suppliers, and how to read a row of such a file. */
 export interface BarLayout {

@@ -1,9 +1,9 @@
 import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
 import { checkDigit, checkRuc, rucPrefixes } from '../../schemas/ruc.ts';
-import { isNoDate, writtenDay } from './dating.ts';
 import { knownHeader } from './header.ts';
 import type { ListedReason, SmallFormat, SmallText, SourceDate } from './module.ts';
 import { cellsOf, linesOf } from './windows-1252.ts';
+import { isNoDate, writtenDay } from './written-day.ts';
 
 /**
  * SUNAT's lists of taxpayers have a header line, then one line per RUC with four cells, each ended by a pipe. Lines end
