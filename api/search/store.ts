@@ -25,7 +25,7 @@ export interface Candidates {
 /** The index of names. Every call makes at most a few bounded queries, and rejects when a query takes too long. */
 export interface NameStore {
   candidates(question: Question): Promise<Candidates>;
-  /** The words of the edition whose date the answers show. */
+  /** All words of companies' names, past names included. They are read again when the answers show a new edition. */
   words(): Promise<Pick<Vocabulary, 'known' | 'completions' | 'beginnings' | 'nearWords'>>;
   /** The number of rows in the index, and of companies' rows in `taxpayer`. Both numbers include superseded rows. */
   counts(): Promise<{ names: number; companies: number }>;

@@ -38,10 +38,11 @@ const compareInput = z.object({
   /** Null for a first edition. */
   base: base.nullable(),
   /**
-   * The head's publication and overlay, given when the head has another parser version or other columns. The edition is
-   * then a re-baseline: today's parser reads the head's publication again, and the new one is compared with that
-   * reading. Every row is written: as `u` when it differs in a column that the head had, as `c` when it is new, as `d`
-   * when it ended, else as `r`.
+   * Set when another parser version made the head, or a parser with other columns: the head's publication, and its
+   * overlay (the rows in which the head differs from that publication on purpose). The new edition is then a
+   * re-baseline. Today's parser reads the head's publication again, and the new publication is compared with that
+   * reading and the overlay, so that a new parser alone makes no change. Every row is written: as `u` when it differs
+   * in a column that the head had, as `c` when it is new, as `d` when it ended, else as `r`.
    */
   previous: z
     .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()).readonly() })

@@ -119,8 +119,8 @@ async function verifyShadow(
 }
 
 /**
- * Makes the inputs of a rebuild. A head that is published but not yet complete in ClickHouse is rebuilt too, while
- * consumers write the same rows: if ClickHouse has too few or too many rows of it, only a rebuild helps.
+ * Makes the inputs of a rebuild. A register's head is rebuilt even if it is not yet complete in ClickHouse. Usually the
+ * consumers are still writing its rows. But ClickHouse may also have lost some, and then only a rebuild helps.
  */
 async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];

@@ -17,9 +17,10 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * Counts the deliveries of all webhooks. Pending deliveries and deliveries in flight are counted from the oldest day
- * that may have such a delivery (README.md in this folder, rule 8). Held deliveries are counted over all days, because
- * their index is small. A delivery whose lease has ended counts as due.
+ * Counts the deliveries of all webhooks. `delivery` has a partition per day, and reading all of them is slow. So
+ * pending deliveries and deliveries in flight are counted only from the first day that may have one (`open_since`).
+ * Held deliveries have a small index of their own and are counted over all days. The `next_due_at` of a delivery in
+ * flight is the end of its lease; once that has passed, the delivery counts as due.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(

@@ -7,7 +7,10 @@ import { type Register, type RegisterName, registers } from '../../schemas/regis
 
 /** Numbers of events that an edition would make, counted before the edition exists. */
 export interface EventCounts {
-  /** Events over all watch lists. A RUC that comes back may make more events: its last known row is not read here. */
+  /**
+   * Events over all watch lists. The edition may make more of them: when a RUC appears again, `watch` also makes an
+   * event for each field that differs from the RUC's last known row. This count does not read that row.
+   */
   notices: number;
   watchedCompanies: number;
 }

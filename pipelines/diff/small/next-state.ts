@@ -73,7 +73,7 @@ export function differences(base: ReadonlyMap<string, Cells> | null, next: NextS
   return changes;
 }
 
-/** The head's publication as today's parser reads it. */
+/** The head's publication as today's parser reads it, with the head's overlay applied. */
 interface PreviousReading {
   rows: ReadonlyMap<string, Cells>;
   /** For each of today's columns, whether the head had it. */

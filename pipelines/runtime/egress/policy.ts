@@ -77,8 +77,8 @@ function kindOfIpv4(address: ipaddr.IPv4): AddressKind {
 function kindOfIpv6(address: ipaddr.IPv6): AddressKind {
   if (address.isIPv4MappedAddress()) return kindOfIpv4(address.toIPv4Address());
   const parts = address.parts;
-  // On IPv6-only networks every IPv4 host is reachable under NAT64's well-known prefix 64:ff9b::/96. NAT64's local
-  // prefix is refused below.
+  // On an IPv6-only network, NAT64's well-known prefix 64:ff9b::/96 leads to the IPv4 host whose address follows it, so
+  // that address decides. NAT64's prefix for local use, 64:ff9b:1::/48, is not `unicast` and so refused below.
   if (parts[0] === 0x64 && parts[1] === 0xff9b && parts.slice(2, 6).every((part) => part === 0)) {
     return kindOfIpv4(embeddedIpv4(parts)) === 'public' ? 'public' : 'forbidden';
   }
