@@ -81,7 +81,7 @@ export function sendCached(context: ApiContext, cacheControl: string, tag: strin
   context.body = body;
 }
 
-/** Whether the list in If-None-Match contains the ETag, by weak comparison (RFC 9110, section 13.1.2). */
+/** Whether If-None-Match is `*` or lists the ETag, by weak comparison (RFC 9110, section 13.1.2). */
 function isMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   const opaque = etag.slice(2);

@@ -83,7 +83,10 @@ export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: 
   return { fecha_dato: padron_reducido?.edition.fechaDato ?? null };
 }
 
-/** Finds past editions. While PostgreSQL is down, a method that needs it throws servicio_no_disponible. */
+/**
+ * Finds past editions. Days and facts that were read before are in memory. A method that has to ask PostgreSQL throws
+ * servicio_no_disponible while PostgreSQL is down.
+ */
 export interface PastEditions {
   /** Returns the edition that each register served on a day. */
   on(day: string): Promise<ServedRegisters>;
@@ -103,8 +106,8 @@ export interface EditionName {
 export type FactsOf = (register: RegisterName, number: number) => EditionFacts;
 
 /**
- * Limits of the past days that `makePastEditions` keeps in memory. A kept day is never out of date, because its key
- * includes the state of the catalogue. So these limits only bound the memory.
+ * Limits of the cache in which `makePastEditions` keeps the editions of each past day. An entry is never out of date,
+ * because its key includes the state of the catalogue. So these limits only bound the memory.
  */
 const dayLimits: LastKnownLimits = {
   freshMs: 600_000,

@@ -3,8 +3,8 @@ import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 
 /**
- * Largest number of rows that one round removes from each table. This limit keeps each statement short. The next round
- * removes more.
+ * Largest number of rows that one round removes from each table. This limit keeps each statement short. Rows beyond it
+ * are left for the next round.
  */
 const maxRowsPerTable = 1_000;
 
@@ -14,9 +14,10 @@ const tables = [
 ] as const;
 
 /**
- * Processes of the last release take units in advance, as leases in the table quota_lease. This statement adds the
- * units spent from lapsed leases to the totals. It takes only leases that lapsed ten minutes ago or earlier, because a
- * process may report its spending until then. The release that drops the table must also remove this statement.
+ * Processes of the previous release take units in advance, as leases in the table quota_lease. This statement adds the
+ * units that they spent from lapsed leases to the totals. It takes only leases that lapsed ten minutes ago or earlier,
+ * because a process may report its spending until then. The release that drops the table must also remove this
+ * statement.
  */
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 
@@ -34,7 +35,7 @@ export async function removeExpired(pool: Pool): Promise<number> {
 }
 
 /**
- * Removes expired answers and adds up lapsed leases every `everyMs`. A failed round is logged.
+ * Every `everyMs`, runs the statement `addUpLapsedLeases` and removes expired answers. A failed round is logged.
  * @returns a function that stops the rounds
  */
 export function startRemovingExpired(pool: Pool, everyMs: number, log: Logger): () => Promise<void> {

@@ -30,8 +30,8 @@ export function makeLastKnown<Key extends string | number, Value>(
   { freshMs, servesMs, loadTimeoutMs, retryAfterMs, maxEntries }: LastKnownLimits,
   now: () => number = () => performance.now(),
 ): LastKnown<Key, Value> {
-  // The library has one age per entry and no pause after a failed read. So here `ttl` is only the time until the next
-  // read. Whether the value may still be served depends on `readAt`, the moment when the entry's read began.
+  // lru-cache has only one age limit per entry (`ttl`) and cannot pause after a failed read. So here `ttl` is only the
+  // time until the next read. Whether the value may still be served depends on `readAt`, when the entry's read began.
   const cache = new LRUCache<Key, { value: Value; readAt: number }>({
     max: maxEntries,
     ttl: freshMs / 2,

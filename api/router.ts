@@ -53,8 +53,8 @@ type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | st
 export const otherMethods = 'other methods';
 
 /**
- * Mounts the operations that have a handler. A request passes the checks of its token, the minute limit, its plan, its
- * body and its query in this order, and then reaches the handler.
+ * Mounts the operations that have a handler. A request first passes the checks of its token, the minute limit and its
+ * plan. Then its body is read as JSON, its query and its body are checked by their schemas, and the handler is called.
  */
 export function makeRouter(
   handlers: Partial<Handlers>,

@@ -38,7 +38,7 @@ export function searchedWords(base: string): string {
 /** Words that some people write between two words and others leave out. `&` is dropped too, like every other sign. */
 const connectors: ReadonlySet<string> = new Set(['Y', 'E']);
 
-/** Words that are replaced by another spelling. Each has one replacement; an abbreviation above may have several. */
+/** Words that are replaced by another spelling. Each has one replacement. A word of `abbreviations` may have more. */
 const spellings: ReadonlyMap<string, string> = new Map([
   ['CIA', 'COMPANIA'],
   ['COMPAÑIA', 'COMPANIA'],

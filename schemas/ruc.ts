@@ -43,7 +43,10 @@ export function isCompany(ruc: string): boolean {
   return ruc.startsWith('20');
 }
 
-/** Returns a RUC for logs, errors and metrics. Only a company's stays readable: others hold a national id. */
+/**
+ * Returns a RUC for logs, errors and metrics. Only a company's RUC stays readable. The RUCs of natural persons are
+ * masked, because they may contain a national id.
+ */
 export function maskRuc(ruc: string): string {
   if (isCompany(ruc) && ruc.length === rucLength) return ruc;
   return `${ruc.slice(0, 2)}*******${ruc.slice(-2)}`;

@@ -53,11 +53,11 @@ const schema = z.object({
   FETCH_CRON: z.string().min(1).default(defaultSchedules.cron),
   /** When the state in ClickHouse is compared with the archive, as a cron expression in America/Lima. */
   RECONCILE_CRON: z.string().min(1).default(defaultSchedules.reconcileCron),
-  /** Days after which raw publications are removed from the archive, unless they are a head's. Unset: never. */
+  /** Days after which raw publications are removed, except those of heads or in quarantine. Unset: never. */
   ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
-  /** The build of the delivery code (workflows/delivery/README.md). If unset, any worker takes any task. */
+  /** Id of this build of the delivery code (workflows/delivery/README.md). If unset, any worker takes any task. */
   DELIVERY_BUILD_ID: z.string().min(1).max(100).optional(),
-  /** How often the sweeper looks for open work that has no workflow. */
+  /** How often the sweeper starts workflows for unfinished publications, editions and corrections in PostgreSQL. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
   /** How long a publication's step may go on after the process was asked to stop. */
   STOP_GRACE_MS: wholeNumber(0, 600_000).default(2_000),

@@ -45,8 +45,8 @@ const defaultEveryMs = { mail: 10_000, retention: 3_600_000, backlog: 15_000 };
 
 /**
  * Starts a worker's regular tasks: mail owner notices, remove expired data, count the backlog, and warn if PostgreSQL's
- * settings allow too few locks. Every worker runs all tasks, but each task takes only work that no other worker holds.
- * Returns a function that stops the tasks.
+ * settings allow too few locks. Every worker runs all tasks. A mail is leased and expired days are removed under a
+ * lock, so two workers do not take the same mail or day. Returns a function that stops the tasks.
  */
 export function startUpkeep(dependencies: UpkeepDependencies): () => Promise<void> {
   const { pool, log, metrics, mailer, rule } = dependencies;

@@ -16,7 +16,10 @@ export interface Account {
 
 type NewAccount = Pick<Account, 'name' | 'plan' | 'email' | 'contract'>;
 
-/** Each call makes another account, which has no token yet. If the process dies after the commit, the account stays. */
+/**
+ * Makes an account, which has no token yet. Each call makes another account. If the process dies after the commit, the
+ * account stays, and a repeat of the call makes a second one.
+ */
 export async function createAccount(pool: Pool, { name, plan, email, contract }: NewAccount): Promise<number> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ id: number }>(

@@ -50,7 +50,7 @@ function makeMetas({ decrees, updatedAt }: CalendarData) {
   const complete = completeDays(decrees);
   const no_laborables = { ...complete, actualizado_en: updatedAt.decrees };
   return {
-    /** @param touched first and last day whose decrees can change the answer; null when no decree can change it */
+    /** @param touched first and last day for which a decree can change the answer; null when no decree can change it */
     ofDays: (cubre: YearRange, touched: { first: string; last: string } | null): CalendarMeta => ({
       ...days,
       cubre,
@@ -92,7 +92,10 @@ export interface Calendar {
     question: DueDatesQuestion,
     limit: number,
   ): Answered<{ resumen: UpcomingSummary; data: UpcomingDueDate[]; meta: ScheduleMeta }>;
-  /** Returns all due dates from `question.from` to those of the last covered year's periods, ascending, for a feed. */
+  /**
+   * Returns the due dates on or after the day `question.from`, ascending. The last of them is that of December of the
+   * last covered year, which falls in January of the year after.
+   */
   dueDatesFrom(question: DueDatesQuestion): Answered<{ dueDates: DueDate[]; meta: ScheduleMeta }>;
 }
 

@@ -31,7 +31,7 @@ export function dueMonthOf(period: string): { first: DayNumber; next: DayNumber 
   return { first: dayNumberOf(year, month + 1, 1), next: dayNumberOf(year, month + 2, 1) };
 }
 
-/** Returns the due dates that the rule gives for each period of a year. */
+/** Returns the due dates of each period of a year by the rule of R.S. 000281-2022/SUNAT. */
 export function ruleDueDates(year: number, holidayOn: HolidayOn): PublishedTable['periods'] {
   return Object.fromEntries(periodsOf(year).map((period) => [period, ruleDueDatesOf(period, holidayOn)]));
 }

@@ -5,7 +5,8 @@ import type { Decree, Holiday } from './types.ts';
 
 /**
  * The first and last year about which the calendar answers. Before Ley 26331 (June 1994) holidays moved to Mondays, and
- * 1995 is the first whole year after that law. The last year only limits how many days a request can count.
+ * 1995 is the first whole year after that law. The last year follows from no law. It only bounds the years that
+ * requests can ask for.
  */
 export const holidayYears = { desde: 1995, hasta: 2199 } as const;
 

@@ -11,7 +11,10 @@ const firstYear = 2025;
 export interface Schedule {
   covered(today: string): YearRange;
   yearOf(year: number): readonly ScheduledPeriod[];
-  /** Returns one group's due dates from the day `from` to those of the last covered year's periods, ascending. */
+  /**
+   * Returns one group's due dates on the day `from` or later, ascending. They end with the due date of the last covered
+   * year's December.
+   */
   from(from: string, group: DueDateGroup, today: string): DueDate[];
 }
 

@@ -18,8 +18,8 @@ const maxAdditions = 10_000;
 
 /**
  * Stores an addition. If the newest addition of the same decree or year equals it, nothing is written and `isNew` is
- * false, so the call can be repeated. A later file of a decree replaces the earlier file. A later table of a year is
- * used instead of the earlier table, and both are kept.
+ * false, so the call can be repeated. Earlier additions stay stored. The calendar uses only the last file of a decree.
+ * It takes a year's due dates from the last table of the year, and the earlier tables are the history of these dates.
  */
 export async function addToCalendar(
   pool: Pool,
@@ -67,7 +67,7 @@ export async function readAdditions(pool: Pool): Promise<Addition[]> {
 
 export interface CurrentCalendar {
   calendar: Calendar;
-  /** A hash of the data. */
+  /** A hash of the calendar's data. ETags contain it, and a different hash means that the calendar has changed. */
   version: string;
   updatedAt: CalendarData['updatedAt'];
 }

@@ -19,7 +19,7 @@ export class PadronError extends Error {
   readonly code: ProblemCode;
   readonly status: number;
   readonly problem: ProblemDocument;
-  /** Seconds after which repeating the call may help. Null means that repeating does not help. */
+  /** Seconds after which a repeat of the call may help, from the answer's Retry-After. Null: it has no such header. */
   readonly retryAfterSeconds: number | null;
 
   constructor(problem: ProblemDocument, retryAfterSeconds: number | null) {

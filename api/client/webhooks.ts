@@ -52,7 +52,7 @@ export function verifyNotice(
   const timestamp = headerOf(headers, 'x-service-timestamp', 'webhook-timestamp');
   const signatures = headerOf(headers, 'x-service-signature', 'webhook-signature');
   const ageSeconds = Math.abs(now.getTime() / 1_000 - Number(timestamp));
-  // `!(age <= limit)` also refuses NaN, which `age > limit` would accept.
+  // `ageSeconds` is NaN when the caller's `now` is an invalid date. `!(… <= …)` refuses NaN, but `>` would let it pass.
   if (!/^\d+$/.test(timestamp) || !(ageSeconds <= toleranceSeconds))
     throw new WebhookError('timestamp_outside_tolerance', 'the timestamp is too far from now');
   const expected = createHmac('sha256', keyOf(secret)).update(`${deliveryId}.${timestamp}.`).update(body).digest();

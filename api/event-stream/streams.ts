@@ -86,7 +86,10 @@ export class EventStreams {
     await this.#stopChecking();
   }
 
-  /** Takes a seat for the caller, and frees it when the response closes. @throws ApiProblem demasiados_flujos */
+  /**
+   * Opens a stream and takes one of its account's `maxPerAccount` seats (seats.ts), until the response closes.
+   * @throws ApiProblem demasiados_flujos when all seats are taken
+   */
   async open({ accountId, tokenId }: Caller, response: ServerResponse): Promise<OpenStream> {
     const id = randomUUID();
     const oldest = await takeSeat(this.#pool, { id, accountId }, this.limits);

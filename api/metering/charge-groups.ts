@@ -38,16 +38,19 @@ export interface ChargeGroupsDependencies {
 
 /**
  * Charges requests in groups, each in one transaction. A group has all requests that are ready at the same moment, or
- * that arrive while an earlier group runs. If the process dies before the group's statement, nobody is charged and
- * nobody was answered. If it dies between statement and commit, PostgreSQL rolls back, and the requests that were
- * already answered are free. After the commit all requests of the group are charged and answered. So a crash costs the
- * customers nothing, and the service at most one group.
+ * that arrive while an earlier group runs. The requests are answered after the group's statement and before its commit.
+ * If the process dies before the statement, nobody is charged and nobody was answered. If it dies before the commit,
+ * PostgreSQL rolls back, and the requests that were already answered are free. So a crash costs the customers nothing,
+ * and the service at most one group.
  */
 export class ChargeGroups {
   readonly #dependencies: ChargeGroupsDependencies;
   #waiting: Charge[] = [];
   #isCharging = false;
-  /** Accounts that are charged alone now, on one connection each, and the charges that arrive for them meanwhile. */
+  /**
+   * The accounts that a group could not charge and that are charged alone now (see `#chargeAlone`), each on a
+   * connection of its own. Each has the list of the charges that arrive for it meanwhile.
+   */
   readonly #alone = new Map<number, Charge[]>();
   /**
    * Number of connections on which accounts can still be charged alone. At the start it is half of the pool, so that
@@ -146,7 +149,8 @@ export class ChargeGroups {
         this.#inSlot(() => this.#chargeFitting(accountId, month, charges, requireWaiting)),
       );
     } catch (error) {
-      // The queue's charges would wait for the same row, so they are refused too: nobody waits longer than the timeout.
+      // `queue` has the account's charges that came meanwhile. They would now wait for the same row, and so longer than
+      // the timeout. So they are refused too.
       for (const { reject } of [...charges, ...queue.splice(0)]) reject(error);
     }
     this.#alone.delete(accountId);
@@ -167,7 +171,10 @@ export class ChargeGroups {
     }
   }
 
-  /** Refuses charges until the units suffice for all others. Each round charges all others or refuses at least one. */
+  /**
+   * Charges the account for all charges at once. If its units do not suffice, a round refuses the charges that do not
+   * fit, at least one, and the next round tries again with the rest.
+   */
   async #chargeFitting(
     accountId: number,
     month: string,

@@ -36,7 +36,10 @@ export function unitsLeft({ limit, used, prepaid }: Use): number {
  * transaction, the rows stay locked for at most 5 s.
  */
 export const withoutDiskWait = `SET LOCAL synchronous_commit = off; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
-/** The same settings as part of a statement. A separate statement would cost every group one more round trip. */
+/**
+ * The same settings, made by the charging statement itself. A separate statement would cost every group of charges one
+ * more round trip.
+ */
 const withSettings = `set_config('synchronous_commit', 'off', true),
                      set_config('idle_in_transaction_session_timeout', '5s', true)`;
 

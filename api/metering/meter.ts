@@ -20,7 +20,10 @@ export interface Standing {
   remaining: number;
 }
 
-/** Once known, an account's use is not read again for this long. Until then, new prepaid units do not end a refusal. */
+/**
+ * An account's use is not read again for this time after it was read. So an account that has no units left may still be
+ * refused for this time after it has got prepaid units.
+ */
 export const freshMs = 1_000;
 /** Look-ups are answered without charge for at most this long after PostgreSQL began to fail. */
 export const servedUnchargedMs = 60_000;
@@ -122,9 +125,10 @@ export class Meter {
   }
 
   /**
-   * Lets a look-up pass without charge while PostgreSQL does not answer, as long as the account's last known units
-   * suffice. Otherwise throws servicio_no_disponible (503) and never a 429, because the current units are unknown. A
-   * charge that only waited too long for its account's rows gets 503 too.
+   * Lets a look-up pass without charge while PostgreSQL does not answer, if the account's last known units suffice and
+   * `servedUnchargedMs` is not over. Otherwise throws servicio_no_disponible (503) and never a 429, because the current
+   * units are unknown. It also throws 503 when PostgreSQL answers and the charge only waited too long for its
+   * account's rows.
    */
   #admitUncharged(accountId: number, units: number, cause: unknown): void {
     const known = this.#knownOf(accountId);

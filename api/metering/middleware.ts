@@ -68,7 +68,10 @@ export function metered(meter: Meter): ApiMiddleware {
  */
 export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
 
-/** The label is the plan, not the account: a process keeps every label, and many people read the metrics. */
+/**
+ * The label is the plan and not the account. With accounts, a process would keep one counter per account in memory, and
+ * everybody who reads the metrics would see which customers were refused.
+ */
 export function makeRefusalCounter(metrics: Registry): CountRefusal {
   const refusals = new Counter({
     name: 'padron_api_limit_refusals_total',

@@ -33,14 +33,19 @@ const storeRestMs = 2_000;
 const recallWaitMs = 150;
 /** Longest wait for the first answer of another process. */
 const askStepMs = 50;
-/** After a 429 the process refuses the subject's requests for this long without asking other processes again. */
+/**
+ * For this long after a 429 the process refuses the subject's requests without asking PostgreSQL or other processes.
+ */
 const emptyMs = 1_000;
 const maxSubjects = 100_000;
 
 const askedChannel = 'metering_asked';
 const answeredChannel = 'metering_answered';
 export const minuteChannels = [askedChannel, answeredChannel] as const;
-/** The word before the subject's key in each notification. The last release also sends other words at this place. */
+/**
+ * The word before the subject's key in each notification. The release before this one also sends notifications with
+ * other words, and this release ignores them.
+ */
 const topic = 'minute';
 
 type Counter = Pick<RateLimiterPostgres, 'penalty' | 'reward'>;
@@ -61,8 +66,8 @@ interface Share {
 /**
  * Limits the requests per clock minute. A minute begins at the same time for all processes. Each process takes small
  * shares of the minute's requests from one counter in PostgreSQL, and counts in memory what it uses of its share. So
- * not every request needs a write, and all processes together never exceed the limit. README.md explains which other
- * designs were refused.
+ * not every request needs a write, and all processes together do not exceed the limit while PostgreSQL answers. While
+ * it does not answer, each process counts its own requests alone. README.md explains which other designs were refused.
  */
 export class SharedMinuteLimits implements MinuteLimits {
   readonly #shares = new Map<string, Share>();
@@ -79,7 +84,8 @@ export class SharedMinuteLimits implements MinuteLimits {
     this.#pool = pool;
     this.#notifications = notifications;
     this.#wallMs = wallMs;
-    // The library only counts. It does not judge the limit, because it knows neither plans nor partly granted shares.
+    // The library only counts, and its own limit (`points`) is never reached. This class compares the count with the
+    // limit, because the library does not know the plans and cannot grant a share in part.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
     this.#shared = new RateLimiterPostgres({
       ...options,

@@ -120,7 +120,7 @@ function describe(name: string, operation: Operation, examples: Examples): ZodOp
   };
 }
 
-/** Returns the document's sentence about the lowest plan that may call. */
+/** Returns the document's sentence about the plans that may call an operation. */
 function planText(access: Access): string {
   if (access === 'calendar' || access === 'calendar_feed')
     return 'En todos los planes y con el token de pruebas; no consume cuota.';
@@ -156,7 +156,10 @@ function success(operation: Operation, answer: unknown) {
   };
 }
 
-/** Returns one response per error status. The response's description lists the error codes of that status. */
+/**
+ * Returns one response per error status, and the response 304 if the operation has it. The description of an error's
+ * response lists the error codes of that status.
+ */
 function failures(operation: Operation): ZodOpenApiResponsesObject {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of problemsOf(operation)) {

@@ -34,7 +34,8 @@ export function makeReadCurrentRows(
 ): (ruc: string) => Promise<CurrentRows> {
   const presence = makePresenceCheck(taxpayers);
   return async (ruc) => {
-    // Take the snapshot before the query, never after it (see api/catalogue.ts).
+    // Take the snapshot before the query, never after it. Otherwise an answer could show a date that is newer than its
+    // data (see api/catalogue.ts).
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
     const stored = await taxpayers.find(ruc).catch(throwUnavailable);
@@ -55,8 +56,8 @@ export function makeReadCurrentRows(
 }
 
 /**
- * Returns the snapshot `before`. When a row or change of the RUC is from a newer edition than its register has there,
- * the newer edition replaces that register's edition.
+ * Returns the snapshot `before`, brought up to the rows that were read after it. If a row or change of the RUC is from
+ * a newer edition than `before` has for its register, the newer edition replaces the register's edition.
  * @param written the register and the number of the edition of each row or change of the RUC
  */
 export async function editionsOf(

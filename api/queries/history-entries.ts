@@ -19,7 +19,7 @@ const operations = { c: 'alta', u: 'cambio', d: 'baja' } as const;
 
 /**
  * Makes one entry per field whose shown value differs. When a RUC appears in a register or leaves it, there is only one
- * entry, as in a watch list's events, because the fields of a first row did not change. When a RUC returns, that entry
+ * entry, as in a watch list's events, because no field has both an old and a new value. When a RUC returns, that entry
  * is followed by one entry for each field that differs from its last row.
  */
 export function entriesOf(

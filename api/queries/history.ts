@@ -40,7 +40,7 @@ export interface HistoryDependencies {
 export function makeFindHistory({ catalogue, past, taxpayers, changes }: HistoryDependencies): FindHistory {
   const presence = makePresenceCheck(taxpayers);
   return async (ruc, { after, maxEntries }) => {
-    // Take the snapshot before the query, never after it (see api/catalogue.ts).
+    // Take the snapshot before the query. If it were taken later, the answer's date could be newer than its data.
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
     const keys = await changes.keys(ruc).catch(throwUnavailable);

@@ -29,7 +29,8 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   const sendDue = () => {
     while (gathered.length > 0 && running < limits.inFlight) {
       const waited = performance.now() - gathered[0]!.since;
-      // DataLoader starts a second batch only when the first is full, so a full batch is sent without waiting longer.
+      // DataLoader starts a second batch only when the first is full. So if two batches are gathered, the first is sent
+      // without waiting longer.
       if (running > 0 && gathered.length === 1 && waited < limits.waitMs - 0.5) return;
       sendNext();
     }
@@ -119,7 +120,7 @@ export interface StoredRow {
   version: number;
   /** True when the RUC left the register with edition `version`. Such a row has no cells. */
   isDeleted: boolean;
-  /** In the order of the register's columns. */
+  /** In the order of the columns of edition `version`, which may differ from today's columns. */
   cells: readonly string[];
 }
 

@@ -72,7 +72,8 @@ async function cellsOn(
     .filter((name) => editions[name] !== undefined && rows[name] !== undefined)
     .map((name) => ({ register: name, row: rows[name]!, edition: editions[name]!.edition.number }));
   const areCurrent = wanted.every(({ row, edition }) => row.version <= edition);
-  // Read the history after the current rows. Rows that are read later may have a change that the history lacked.
+  // The history is read after the current rows (`rows`). If it were read before them, a change could arrive in between:
+  // the rows would have it, and the history would lack it.
   let earlier = areCurrent ? [] : await changes.earlierRows(ruc).catch(throwUnavailable);
   for (let attempt = 1; ; attempt += 1) {
     const facts = await past.facts(namedEditions(wanted, earlier));
@@ -95,7 +96,7 @@ function todaysCells(
   return [[register, cellsByName(register, found.cells, written, facts(register, edition).columns)]];
 }
 
-/** Names the wanted editions, and all editions that wrote the rows or replaced the earlier ones. */
+/** Returns the wanted editions, the editions that wrote the current rows, and those whose changes are in `earlier`. */
 function namedEditions(wanted: readonly WantedRow[], earlier: readonly EarlierRow[]): EditionName[] {
   const own = wanted.flatMap(({ register, row, edition }) =>
     [edition, row.version].map((number) => ({ register, number })),
@@ -119,9 +120,9 @@ type RowOnDay = { edition: number; cells: readonly string[] | null } | 'unknown'
 /**
  * Returns a RUC's row as it was in `edition`. When no later edition wrote the row, this is the current row; otherwise
  * it is the row that the first later change replaced. A re-baseline (`parserVersion` in schemas/registers.ts) writes
- * every row again, as today's parser reads it. This is not a change, so the current row counts when only a re-baseline
- * wrote it later. A RUC that the old parser missed therefore exists on earlier days too, because the register always
- * had it. `unknown` means that a later change wrote the row, but `earlier` lacks that change.
+ * every row again as today's parser reads it, which is no change. So if only a re-baseline wrote the row after
+ * `edition`, the current row is returned, even for a RUC that the old parser missed: the register always had it.
+ * Returns `unknown` if a later change wrote the row, but `earlier` lacks that change.
  */
 export function rowOnDay(
   { register, row, edition }: WantedRow,

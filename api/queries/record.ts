@@ -14,8 +14,9 @@ import type { ServedRegister, ServedRegisters } from '../catalogue.ts';
 import type { StoredRow } from './look-up.ts';
 
 /**
- * Puts a row's cells into today's order of columns. `written` names the columns of the row, and `known` names the
- * columns of the edition on the requested day. A cell is empty when `written` or `known` lacks its column.
+ * Puts a row's cells into today's order of columns. `written` names the columns of the row. For a look-up as of a past
+ * day, `known` names the columns of that day's edition, so that the answer shows no column that came later. A cell is
+ * empty when `written` or `known` lacks its column.
  */
 export function cellsByName(
   register: RegisterName,
@@ -74,9 +75,10 @@ export function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
 }
 
 /**
- * Returns the loaded registers that never had the RUC. Before an answer says that they lack it, a PresenceCheck
- * (current-rows.ts) must pass for them. When the daily register lacks the RUC, the other registers do not change the
- * answer and are left out.
+ * Returns the loaded registers for which ClickHouse has no row of the RUC, not even one that is marked as deleted.
+ * Before an answer says that such a register lacks the RUC, a PresenceCheck (current-rows.ts) must pass for it, because
+ * ClickHouse may have lost the register's rows. When the daily register lacks the RUC, the other registers do not
+ * change the answer and are left out.
  */
 export function absentFrom(
   names: readonly RegisterName[],
@@ -88,7 +90,7 @@ export function absentFrom(
   return cells.padron_reducido === undefined ? absent.filter((name) => name === 'padron_reducido') : absent;
 }
 
-/** The registers that make a taxpayer's record, in the order of `fuentes`. */
+/** The registers that make a taxpayer's record, in the order in which an answer lists them in `meta.fuentes`. */
 export const recordRegisters = [
   'padron_reducido',
   'padron_mensual',
@@ -132,7 +134,10 @@ export function sourcesOf(names: readonly RegisterName[], editions: ServedRegist
 /** One taxpayer's rows, with cells in the order of the register's columns. */
 export interface TaxpayerRows {
   padron_reducido: readonly string[];
-  /** Null when the register was never loaded or lacks the RUC. It has only some taxpayers, so that proves nothing. */
+  /**
+   * Null when the monthly register was never loaded or lacks the RUC. The monthly register has only some of the
+   * taxpayers, so a taxpayer that it lacks may exist all the same.
+   */
   padron_mensual: readonly string[] | null;
   /** Whether the list has the RUC; null when the list was never loaded. */
   agentes_retencion: boolean | null;
@@ -222,7 +227,9 @@ export function statusOf(cells: readonly string[]): { estado: string; condicion:
   };
 }
 
-/** Returns the cell's text, or null for an empty cell, in which the register may write `-` or NO DISPONIBLE. */
+/**
+ * Returns the cell's text. Returns null for an empty cell, and also when the register wrote `-` or NO DISPONIBLE in it.
+ */
 export function textOf(cell: string): string | null {
   const text = clean(cell);
   return text === '' || text === 'NO DISPONIBLE' ? null : text;

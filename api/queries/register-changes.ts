@@ -26,7 +26,10 @@ export interface StoredChange extends ChangeKey, EarlierRow {
 
 /** Reads a RUC's changes in ClickHouse, from every edition. A row that was written again unchanged is not a change. */
 export interface RegisterChanges {
-  /** Returns the rows that changes replaced, in the registers of a record. Calls at the same time share one query. */
+  /**
+   * Returns each row that a change replaced, in the registers that make a taxpayer's record (`recordRegisters`). Calls
+   * at the same time share one query.
+   */
   earlierRows(ruc: string): Promise<readonly EarlierRow[]>;
   /** Returns the changes in all registers, in no order and without their rows. */
   keys(ruc: string): Promise<readonly ChangeKey[]>;

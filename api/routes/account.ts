@@ -28,7 +28,8 @@ export function makeAccountHandlers({ catalogue, pool, now }: ApiDependencies) {
         cuota: {
           limite: use.limit,
           usada: use.used,
-          // A report of used units that arrives late may make the balance negative.
+          // The balance may be negative, because units that a process of the last release spent are subtracted later
+          // (`addUpLapsedLeases` in api/expired.ts).
           saldo_prepago: Math.max(0, use.prepaid),
           reinicia_en: limaTime(new Date(month.endsAtMs)),
         },

@@ -87,7 +87,8 @@ async function answerNew(
   }
   await inTransaction(pool, async (client) => {
     await idempotentAnswers.keep(client, run, { body, holdsPersons: plan.persons.length > 0 });
-    // The charge comes last, because it locks a row that every look-up of the account writes.
+    // The charge locks a row that every look-up of the account writes. It comes last, so that those look-ups need not
+    // wait until the answer is stored.
     if (charge > 0) await meter.chargeInTransaction(client, caller, charge);
   });
   return body;

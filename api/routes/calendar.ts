@@ -12,8 +12,9 @@ import type { Handlers } from '../router.ts';
 
 const feedType = 'text/calendar; charset=utf-8';
 /**
- * Number of feeds kept in memory: one of the holidays, and two of due dates for each last digit of a RUC. Writing a
- * feed takes some milliseconds, and all its subscribers get the same bytes all day.
+ * Number of feeds kept in memory: one of the holidays, and for each last digit of a RUC two of due dates (for good
+ * taxpayers and for all others). Writing a feed takes some milliseconds, and all its subscribers get the same bytes all
+ * day.
  */
 const maxFeeds = 1 + 2 * digits.length;
 

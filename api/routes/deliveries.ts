@@ -24,7 +24,10 @@ import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import { requireId, requireWebhook } from './webhooks.ts';
 
-/** Only the last attempts of a delivery are shown, at most this many. All retries and some resends make fewer. */
+/**
+ * Largest number of attempts that are shown of one delivery; these are its last attempts. The retry schedule makes ten
+ * attempts, so only a delivery that was sent again many times has more than are shown.
+ */
 const maxShownAttempts = 200;
 
 export function makeDeliveryHandlers({ catalogue, pool, wake }: ApiDependencies) {

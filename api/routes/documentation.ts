@@ -59,7 +59,8 @@ function answerPage(context: ApiContext, type: string, text: string, baseUrl: st
   sendCached(context, 'public, max-age=300', hash('sha256', text, 'base64url').slice(0, 22), type, text);
 }
 
-// Pages load files only from this server. A reader's trial requests go to this API, which may have another host name.
+// Pages load files only from the host that sent them. The requests that a reader tries out on a page go to `baseUrl`,
+// which may be another host name, so it is allowed too.
 function contentPolicy(baseUrl: string): string {
   const api = baseUrl === '' ? '' : ` ${new URL(baseUrl).origin}`;
   return `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'${api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

@@ -81,7 +81,10 @@ function placeOf(cursor: string, last: number): number {
 
 type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;
 
-/** The filter of pages and stream. It has days besides the instants, because events are partitioned by day in Lima. */
+/**
+ * Makes the filter of the pages and of the stream. Besides the instants it has their days in Lima. Events are
+ * partitioned by these days, so with them a query reads only the partitions that it needs.
+ */
 function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventFilter, 'after'> {
   return {
     ruc,

@@ -13,7 +13,7 @@ import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../
 
 /**
  * Largest number of hits of one query over all its pages. A caller who needs more should ask a narrower question or
- * read the bulk files.
+ * read the official file of the register.
  */
 export const maxHits = 1_000;
 
@@ -24,7 +24,8 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
       const question = questionOf(query);
       const position = positionOf(positions, query.cursor, question);
       await meter.requireUnits(callerOf(context), 1);
-      // Take the snapshot before the query, never after it (see api/catalogue.ts).
+      // The snapshot is taken before the query. If it were taken after the query, the answer's date could be newer than
+      // its data.
       const { padron_reducido: daily } = await catalogue.snapshot();
       if (daily === undefined) throw registerNotLoaded();
       const given = position?.given ?? 0;

@@ -90,7 +90,7 @@ export function makeWebhookActionHandlers(dependencies: ApiDependencies) {
       return currentState(context, id);
     },
 
-    // A repeated call is harmless, because resuming a webhook that is not paused changes nothing.
+    // A repeated call is harmless: at a webhook that is not paused, `discardHeld` and `resumeWebhook` change nothing.
     async reanudarWebhook({ params, body: { pendientes } }, context) {
       const { id } = await requireWebhook(pool, context, params.webhook);
       if (pendientes === 'ninguno') await discardHeld(pool, id, null);

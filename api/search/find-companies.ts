@@ -56,7 +56,7 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
       hits.push(...(await confirm(dependencies.taxpayers, candidates, filters)));
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
       // propose() does not ask the tier `near` when a candidate's name equals the query. If confirm() dropped that
-      // candidate, another round must ask it.
+      // candidate, the tier must be asked after all, in another round.
       const isUnconfirmed = candidates.some(isExact) && !hits.some(isExact);
       if (isLast && !isUnconfirmed) return { hits, next: null };
       from = candidates.at(-1)!.rank;
@@ -187,7 +187,7 @@ function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
 /**
  * Returns the candidates that agree with the company's current row in the register, in their order, each company once.
  * It drops superseded rows that are not merged away yet, names that an earlier parser read, and rows of an unfinished
- * edition. The index also has the company's current name, at its own place in the order.
+ * edition. This loses no company: the index also has a row with its current name, at another place in the order.
  */
 async function confirm(taxpayers: CurrentRows, candidates: readonly Candidate[], filters: Filters): Promise<Hit[]> {
   const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];

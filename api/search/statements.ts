@@ -16,15 +16,18 @@ export interface Filters {
   ubigeo: string | null;
 }
 
-/** Words that complete the last typed word. `more` means that some are missing, so the names are read instead. */
+/**
+ * Words that complete the last typed word. `more` means that some are missing. Then a query of several words also looks
+ * for the last word's beginning in the names themselves (`lastWord`).
+ */
 export interface Completions {
   words: readonly string[];
   more: boolean;
 }
 
 /**
- * First words of names that may continue the query, and the number of names that begin with these words. `more` means
- * that some words are missing.
+ * `words` are the first words of all names that can begin with the query. `names` is the number of names whose first
+ * word is one of `words`. `more` means that `words` may not be complete.
  */
 export interface Beginnings {
   words: readonly string[];
@@ -42,8 +45,9 @@ export interface NearWords {
 
 /**
  * `name`: names that equal the query or begin with it. `words`: other names with all words of the query, in any order.
- * `any`: the names of both tiers, in the table's order (by standing). `near`: names with all words of the query, at
- * least one of them with edits. When `after` is null, `near` also finds the names of `name` and `words`.
+ * `any`: the names of `name` and `words` together, in the table's order (by standing). `near`: names that have all
+ * words of the query when at least one word is read with a few edits. On the first page (`after` is null) `near` also
+ * returns names that need no edits, and propose() in find-companies.ts drops them.
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
 
@@ -56,7 +60,7 @@ export interface Question {
   limit: number;
   completions: Completions;
   beginnings: Beginnings;
-  /** Used by the tier `near`. */
+  /** The words of names that are near a typed word. Only the tier `near` uses them. */
   near: readonly NearWords[];
 }
 
@@ -71,7 +75,7 @@ export function ranksByFidelity({ form, enie }: Terms): boolean {
 /**
  * Makes the statement for a question.
  * @param firstRows the number of rows to read, in the table's order (standing, length, RUC). With null the statement
- *   finds the best rows in the order of ranks. It then reads every matching row where this is not the table's order.
+ *   finds the best rows in the order of ranks. If the two orders differ, ClickHouse must then read every matching row.
  */
 export function statementOf(question: Question, firstRows: number | null): Statement {
   const statement = new Draft(question, firstRows);
@@ -107,8 +111,8 @@ function names(statement: Draft, question: Question): string[] {
 }
 
 /**
- * Makes the conditions for names that begin with the query. The conditions on words use indexes, which leave few names
- * to read. Without them, ClickHouse would look through all names for a beginning that no name has.
+ * Makes the conditions for names that begin with the query. The conditions on words use indexes, so ClickHouse reads
+ * few names. Without these conditions it would read all names when none begins with the query.
  */
 function goingOn(statement: Draft, { terms, completions, beginnings }: Question): string[] {
   const { whole, last, base } = terms;
@@ -219,7 +223,11 @@ class Draft {
     return this.#add(value, 'String');
   }
 
-  /** @param place SQL that computes the row's place. It is part of the order only when `places` has several places. */
+  /**
+   * @param place SQL that computes the row's place
+   * @param places the places that `place` can give. The place is part of the order only when there are several. For the
+   *   tier `any` the list is empty, because its rows are not ordered by place.
+   */
   select(place: string, places: readonly number[], conditions: readonly string[], isRanked = this.#isRanked): string {
     const { after } = this.#question;
     const byPlace = places.length > 1;

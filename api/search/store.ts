@@ -14,8 +14,8 @@ export interface Candidate {
 }
 
 /**
- * Candidates in the order of ranks. `isWhole` means that no other candidates exist. In the tier `any`, when others
- * exist, these candidates are the first rows in the table's order.
+ * Candidates in the order of ranks. `isWhole` means that no other candidates exist. If others exist in the tier `any`
+ * (statements.ts), only the first rows in the table's order were read. Better candidates may then be missing.
  */
 export interface Candidates {
   candidates: readonly Candidate[];
@@ -38,9 +38,9 @@ export interface NameStore {
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /**
- * Returns how many rows to read in the table's order, one attempt after another, before all matching rows are read in
- * the order of ranks. Reading the names of 400 rows costs only as much as finding these rows, but reading all names
- * with a common word costs far more.
+ * Returns a number of rows for each first attempt, which reads only that many rows in the table's order. If no attempt
+ * finds enough names, all matching rows are read in the order of ranks. For a common word this reads very many names.
+ * Reading the names of 400 rows costs only as much as finding these rows.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   if (after !== null) return [];
@@ -57,7 +57,8 @@ const settings = {
   enable_analyzer: 0,
   // This filter would run before the index of words and read every name: ten times the work (ClickHouse 26.7).
   use_top_k_dynamic_filtering: 0,
-  // If this were on, columns of other conditions would be read for every name, before the index of words chooses names.
+  // If this setting were on, ClickHouse would read the columns of the query's other conditions for every name. Now it
+  // reads them only for the names that the index of words has chosen.
   use_skip_indexes_on_data_read: 0,
   max_execution_time: 2,
   max_rows_to_read: '20000000',
@@ -109,9 +110,9 @@ function byRank(one: Candidate, other: Candidate): number {
 }
 
 /**
- * Returns the names, among the first rows in the table's order, that no unread name can precede. They have the best
- * place of the tier and, if the query has a legal form or an Ñ, the best standing and no mismatch. Names that equal the
- * query always belong to them, because they are always among the first rows.
+ * Returns those of the first rows in the table's order whose names no name in an unread row can precede. In the tier
+ * `near` they have the fewest edits. If the query has a legal form or an Ñ, they have the best standing and no
+ * mismatch. A name that equals the query is always returned, because such names are always among the first rows.
  */
 function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
   const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
@@ -166,8 +167,9 @@ const limits = { freshMs: 600_000, servesMs: 600_000, loadTimeoutMs: 3_000, retr
 const leastShare = 0.9;
 
 /**
- * Makes the check. The index is empty after the upgrade that introduced it, or when the store lost it. Only a passed
- * check is remembered. After a failed check, the next search checks again.
+ * Makes the function that checks whether the index of names is complete. The index is empty after the upgrade that
+ * introduced it, or when ClickHouse lost it. Only a passed check is remembered. After a failed check, the next search
+ * checks again.
  */
 export function makeRequireNames(names: NameStore): RequireNames {
   const complete = makeLastKnown(async (_: 'names') => {

@@ -28,7 +28,10 @@ export function termsOf(query: string): Terms | null {
   return { base, form, enie: enie === '' ? [] : enie.split(' '), whole: terms.slice(0, -1), last: terms.at(-1)! };
 }
 
-/** Returns the RUC when the query is a RUC in any spacing, else null. */
+/**
+ * Returns the digits of a query that consists of eleven digits, with or without spaces, dots and hyphens. Returns null
+ * for any other query. The check digit is not checked.
+ */
 export function rucTyped(query: string): string | null {
   const digits = query.replace(/[\s.-]/g, '');
   return /^[0-9]{11}$/.test(digits) ? digits : null;

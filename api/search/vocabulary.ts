@@ -7,12 +7,12 @@ export const maxWords = 2_000_000;
 /** Most completions in a list. If a beginning has more, so many names match that the best are found without a list. */
 const maxCompletions = 600;
 const maxNearWords = 40;
-/** Largest number of a query's words that may be mistyped. Further words must be right. */
+/** Only the first words of a query, up to this number, may be mistyped. Words that allow no edits do not count. */
 const maxMistypedWords = 8;
 
 /**
- * The words with the same first letter and length, sorted. `letters` has a bit for each letter of a word, `names`
- * counts the names that begin with the word.
+ * The words with the same first letter and length, sorted. The arrays have one element per word. In `letters` it has a
+ * bit for each letter of the word. In `names` it is the number of names that begin with the word.
  */
 interface Shelf {
   words: string[];
@@ -47,8 +47,9 @@ export class Vocabulary {
   }
 
   /**
-   * Returns for each typed word whether some name may contain it or a word that it stands for. The last word also
-   * counts as known when some word begins with it. When one word is unknown, no name contains all typed words.
+   * Returns for each typed word whether it is known: whether some name may contain it or a word that it abbreviates.
+   * The last word is also known when a word or a legal form begins with it. If one word is unknown, no name contains
+   * all typed words. While the vocabulary is incomplete, every word counts as known.
    */
   known({ whole, last }: Terms): boolean[] {
     if (!this.#isWhole) return [...whole, last].map(() => true);
@@ -61,7 +62,10 @@ export class Vocabulary {
     return words[firstNotBefore(words, word)] === word;
   }
 
-  /** The shortest words that begin with the given letters. */
+  /**
+   * Returns the words that begin with the given letters, shortest first, at most `maxCompletions`. `more` is true when
+   * there are more such words, or when the vocabulary is not complete.
+   */
   completions(begin: string): Completions {
     const words: string[] = [];
     for (const { word } of this.#from(begin)) {
@@ -72,8 +76,8 @@ export class Vocabulary {
   }
 
   /**
-   * Returns the first words of names that may continue the query. For a query of several words this is its first word.
-   * For a query of one word these are all completions of that word.
+   * Returns the words with which the wanted names may begin, and how many names begin with them. For a query of several
+   * words this is only its first word. For a query of one word these are all completions of that word.
    */
   beginnings({ whole, last }: Terms): Beginnings {
     const words: string[] = [];
@@ -103,7 +107,10 @@ export class Vocabulary {
     }
   }
 
-  /** The nearest words of each typed word, fewest edits first. */
+  /**
+   * Returns the nearest words of each typed word that may be mistyped (`editsAllowed`), fewest edits first. Only the
+   * first `maxMistypedWords` of these typed words get near words.
+   */
   nearWords({ whole, last }: Terms): NearWords[] {
     return [...whole, last]
       .map(({ word }, term) => ({ word, term, most: editsAllowed(word) }))
@@ -124,7 +131,7 @@ export class Vocabulary {
       if (shelf === undefined) continue;
       for (let at = 0; at < shelf.words.length; at += 1) {
         const others = shelf.letters[at]!;
-        // One edit removes at most one letter and adds at most one.
+        // One edit removes at most one letter and adds at most one. So words with more different letters are skipped.
         if (countBits(letters & ~others) > most || countBits(others & ~letters) > most) continue;
         const word = shelf.words[at]!;
         const edits = editsBetween(typed, word, most);
@@ -152,7 +159,10 @@ function firstNotBefore(words: readonly string[], begin: string): number {
   return low;
 }
 
-/** Makes a bit for each letter of a word. Digits share bits with letters, so #near compares a few more words. */
+/**
+ * Returns one bit for each letter that a word has. A digit shares the bit of a letter, so #near compares a few words
+ * that it could have skipped.
+ */
 function lettersOf(word: string): number {
   let letters = 0;
   for (let at = 0; at < word.length; at += 1) letters |= 1 << ((word.charCodeAt(at) - 65) & 31);

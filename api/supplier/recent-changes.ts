@@ -26,7 +26,10 @@ export interface RecentChangesDependencies {
   findHistory: FindHistory;
 }
 
-/** Largest number of history entries that are read. A RUC has fewer in all registers together in the recent days. */
+/**
+ * Largest number of history entries that are read. Since the first day that counts, a RUC has fewer entries, even in
+ * all registers together.
+ */
 const maxEntries = 500;
 
 /**

@@ -15,7 +15,7 @@ export interface SupplierFacts {
   dates: Readonly<Partial<Record<RegisterName, string>>>;
   /** The date in Lima. */
   today: string;
-  /** The day for which the caller wants bars judged, or null. */
+  /** A day that the caller named. Bars are judged for this day and for today. Null if he named no day. */
   givenDay: string | null;
 }
 

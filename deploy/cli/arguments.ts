@@ -65,7 +65,8 @@ export class PadronCommand extends Command {
   }
 }
 
-// The functions below check one argument or option each. Commander adds the name of the argument to their error.
+// The functions below check arguments and options. Commander passes on their errors as they are and adds no name of an
+// argument, so each message shows what is wrong.
 
 export function wholeNumber(text: string): number {
   const value = Number(text);

@@ -91,7 +91,10 @@ interface ListedLine {
   /** Line number in the publication's text, from 1. Null when the line has no number, as a conflict has none. */
   line: number | null;
   reason: string;
-  /** A company's RUC as it is, or any other RUC masked. Null when the line has no eleven digits in a row. */
+  /**
+   * The RUC in the line. It is masked unless it belongs to a company. Null when the line has no number of eleven
+   * digits.
+   */
   ruc: string | null;
 }
 

@@ -41,7 +41,7 @@ export class CommandContext {
   exitCode = 0;
   /** Standard output, for results that are too large for one document. */
   readonly output: Writable;
-  /** Colours for standard output. They are off when standard output is not a terminal. */
+  /** Colours for standard output. They are off when standard output is not a terminal or NO_COLOR is set. */
   readonly colours: ReturnType<typeof pc.createColors>;
 
   constructor(around: CommandSurroundings) {
@@ -90,7 +90,7 @@ export class CommandContext {
     this.output.write(`${text}\n`);
   }
 
-  /** Prints a list as a line per row, or the text `none` when it is empty. */
+  /** Prints a list: with `--json` one document, without it a line per row, or the text `none` for an empty list. */
   showRows<Row>(options: OutputOptions, rows: readonly Row[], line: (row: Row) => string, none: string): void {
     this.show(options, rows, rows.length === 0 ? none : rows.map(line));
   }

@@ -205,7 +205,10 @@ async function recover(context: CommandContext, webhook: string, options: Recove
   context.show(options, { id, webhook, estado, total, resent }, recoveryLine(recovery));
 }
 
-/** Waits until the recovery has ended or the time is over. The api continues the recovery in both cases. */
+/**
+ * Waits until the recovery has ended or the time is over. The api sends the deliveries, so a recovery that has not
+ * ended goes on without this command.
+ */
 async function followRecovery(context: CommandContext, made: Recovery, timeoutSeconds: number): Promise<Recovery> {
   const deadline = Date.now() + timeoutSeconds * 1_000;
   let recovery = made;

@@ -175,7 +175,7 @@ function editionLine(edition: Edition): string {
   return [...parts, `detected ${detected_at.toISOString()}`].join('  ');
 }
 
-/** The counts that the lines for a person show. The JSON document has all counts. */
+/** The counts that are printed for a person. The JSON document has all counts. */
 const shownCounts = [
   ...(['rows', 'stateRows', 'baseline', 'inserted', 'updated', 'deleted', 'rejected', 'repaired'] as const),
   ...(['duplicates', 'kept', 'keptCells', 'conflicts', 'notices'] as const),

@@ -37,8 +37,8 @@ export class ProgressLine {
 }
 
 /**
- * Makes a line such as "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total or rate of 0 is
- * not shown.
+ * Makes a line such as "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total of 0 and a rate
+ * below 1 row/s are not shown.
  */
 export function progressText(what: string, rows: number, totalRows: number, rowsPerSecond: number): string {
   const amount = totalRows > 0 ? `${figure(rows)} of ${figure(totalRows)} rows${share(rows, totalRows)}` : null;

@@ -113,8 +113,8 @@ export function followPublication(follow: Follow, id: number): Promise<Publicati
 }
 
 /**
- * Waits until a correction (an order to undo an edition) is refused. When it is not refused, waits until the edition
- * that it makes is in ClickHouse and all events of that edition are written.
+ * Waits until a correction (an order to undo an edition) has its final result: it was refused, or the edition that it
+ * made is in ClickHouse and all events of that edition are written.
  */
 export function followCorrection(follow: Follow, id: number): Promise<Correction> {
   return followRecord(follow, `correction ${id}`, async () => {
@@ -195,7 +195,10 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`;
 }
 
-/** Prints the heartbeats of a workflow's activities as lines, at most once a second and only when a line changed. */
+/**
+ * Prints the heartbeats of a workflow's activities as lines, at most once a second. It leaves out a line that is the
+ * same as the line before it.
+ */
 class StepProgress {
   readonly #follow: Follow;
   readonly #workflowId: string;

@@ -9,7 +9,10 @@ import { readJsonFile, writeJsonFile } from './process.ts';
 /** The checkout that this file belongs to. Programs are fetched below it, and processes start in it. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The engines' addresses. The keys are the environment variables that the product's processes read. */
+/**
+ * The engines' addresses, and the product's archive and work folders. The keys are the environment variables that the
+ * product's processes read.
+ */
 export const endpointsSchema = z.object({
   /** `host:port`, comma-separated when there are several. */
   KAFKA_BROKERS: z.string(),
@@ -22,7 +25,7 @@ export const endpointsSchema = z.object({
   /** `host:port`. */
   TEMPORAL_ADDRESS: z.string(),
   TEMPORAL_UI_URL: z.string(),
-  /** `file://` URL of a folder. */
+  /** `file://` URL of the folder that holds the archive. */
   ARCHIVE_URL: z.string(),
   /** A folder for files that can be rebuilt. */
   WORK_DIR: z.string(),

@@ -119,7 +119,7 @@ export function findProgram(searchPath: string, ...names: string[]): string | un
 
 /** What is to be fetched, and the settings that make fetching it unnecessary. */
 interface Need {
-  /** For example "Kafka 4.4.0". */
+  /** Name and version of the program, for example "Kafka 4.4.0". */
   what: string;
   /** The environment variables that can be set instead. */
   instead: readonly string[];

@@ -2,7 +2,10 @@ import pc from 'picocolors';
 
 /** The functions that `runInForeground` gives to a command that runs until Ctrl-C. */
 export interface Foreground {
-  /** Adds a function to run at the end, before functions added earlier. @throws StopRequested, see `checkStopped` */
+  /**
+   * Adds a function to run at the end, before the functions that were added earlier.
+   * @throws StopRequested when the command is already ending; the added function still runs
+   */
   onStop(stop: () => Promise<void> | void): void;
   /**
    * Call it between two steps of a long start. After a signal it ends the start.

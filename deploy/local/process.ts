@@ -65,7 +65,7 @@ export function descendantsOf(pid: number): ProcessIdentity[] {
   return found.map(({ pid: child, startedAt }) => ({ pid: child, startedAt }));
 }
 
-/** Sends the signal, unless the process has ended and its number belongs to another process. */
+/** Sends the signal only if the process still runs. After its end, its number may belong to another process. */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
   if (!isAlive(identity)) return;
   try {
@@ -143,7 +143,7 @@ export function takeLock(file: string): () => void {
   }
 }
 
-/** The function that releases the lock. Its second call does nothing: another process may hold the lock by then. */
+/** Returns a function that releases the lock. A second call does nothing: another process may hold the lock by then. */
 function releaseOnce(file: string): () => void {
   let isMine = true;
   return () => {
@@ -173,8 +173,8 @@ export async function waitForLock(file: string, timeoutMs: number, onWait: (owne
 }
 
 /**
- * Makes `to` a second name of the file `from`, or returns false when `to` exists. The second name has its content from
- * the first moment, but a file opened with 'wx' would be empty at first.
+ * Makes `to` a second name of the file `from`, or returns false when `to` exists. So a lock file has its whole content
+ * from the first moment. A lock file that is opened with 'wx' and then written could be read while it is still empty.
  */
 function linkIfAbsent(from: string, to: string): boolean {
   try {

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { isRegisterName, type RegisterName } from '../../schemas/registers.ts';
 
 /**
- * Publications and rejects (lists of rejected lines) are kept as evidence. Changes and overlays (explained at
- * `overlaySchema`) define a register's state.
+ * Publications and rejects are kept as evidence. A `rejects` object lists a publication's rejected lines, or the rows
+ * that a correction left unchanged. Changes and overlays (explained at `overlaySchema`) define a register's state.
  */
 const objectKinds = ['publications', 'changes', 'overlays', 'rejects'] as const;
 

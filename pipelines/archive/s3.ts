@@ -125,8 +125,8 @@ export class S3Texts implements TextStore {
   }
 
   async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
-    // If two processes put a text at once, both write it. This does no harm: both got the schema's id from the same
-    // registry, so they write the same schema.
+    // Two processes may both find no text here, and then both write it. This does no harm: the texts are schemas, named
+    // by their ids in one schema registry, so both processes write the same schema.
     if ((await this.read(folder, file)) !== null) return 'already_there';
     const command = new PutObjectCommand({ ...this.#at(folder, file), Body: text });
     await guard('put', () => this.#bucket.client.send(command));
@@ -202,7 +202,8 @@ const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
 
 /**
  * Runs a call of the S3 client, which retries transient failures itself. Returns null if the object does not exist.
- * Every other error of `call` becomes a failure of the store. So callers check names before they call this function.
+ * Every other error of `call` becomes a failure of the store. So callers check the object's name before they call this
+ * function. Otherwise a wrong name would be reported as `unavailable` and tried again.
  * @throws ArchiveError `refused`, `unavailable`
  */
 async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {

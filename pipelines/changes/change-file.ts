@@ -20,7 +20,7 @@ export interface EditionFacts {
   parserVersion: number;
   /** Names of the columns of a row, in order. */
   columns: readonly string[];
-  /** True for a first edition and a re-baseline (errors.ts): the file has every row, so a rebuild may start with it. */
+  /** True for a first edition and a re-baseline: the file has every row, so a rebuild may start with it. */
   isFull: boolean;
   /** Number of the edition that this edition undoes, or null. */
   corrects: number | null;

@@ -12,7 +12,7 @@ const publicationFaults = [
 const ownFaults = [
   /** The index or row store of the base (the edition to start from) is not in WORK_DIR and must be rebuilt. */
   'index_missing',
-  /** The base's index or row store contradicts itself and must be rebuilt. */
+  /** The base's index or row store contradicts itself or is of another edition, and must be rebuilt. */
   'index_damaged',
   /** The base has another parser version or other columns: a re-baseline (a new edition with every row) is needed. */
   'parser_changed',

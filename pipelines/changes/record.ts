@@ -16,7 +16,10 @@ export interface Change {
   ruc: string;
   before: Row | null;
   after: Row | null;
-  /** Line of the publication, from 1; null for a row that disappeared. */
+  /**
+   * Line of the publication, from 1. Null for a row that no line of the publication gave: it disappeared, a correction
+   * wrote it, or it was kept because of a bad line.
+   */
   line: number | null;
   detectedAt: Date;
   corrects: number | null;
@@ -101,9 +104,9 @@ export interface ChangePeek {
 const peeking = new ChangeCursor();
 
 /**
- * Reads only the first fields of a change. Most changes need no more: a first edition is millions of baselines (changes
- * with op `r`), and nine of ten taxpayers are not companies.
- * @throws UndecodableRecord
+ * Reads only the first fields of a change. For most changes they are enough, because only changes of companies make
+ * events. A first edition is millions of baselines (changes with op `r`), and nine of ten taxpayers are not companies.
+ * @throws UndecodableRecord if the op does not exist or the key is empty
  */
 export function peekChange(value: Buffer): ChangePeek {
   peeking.reset(value, headerBytes, value.length);

@@ -27,7 +27,10 @@ const searchedCells = 4;
 /** Enough bytes for all cells of a row except its texts. */
 const fixedBytes = 32;
 export const longestLength = 255;
-/** This process remembers at most this number of stored words. Common words come early, so they are among them. */
+/**
+ * Largest number of stored words that this process remembers, so that it does not write them again. Common words come
+ * early, so they are among the remembered words.
+ */
 const maxKnownWords = 200_000;
 
 /** The cells of the daily register that a search compares or shows. In every release a row begins with them. */
@@ -97,7 +100,7 @@ export class CompanyNames {
 
   /** Writes the company's name as edition `version` has it, or marks it as deleted. */
   write(ruc: number, version: number, cells: SearchedCells, isDeleted = false, name = foldName(cells.nombre)): void {
-    // A company without a name, or with a name without letters, is found only by its RUC.
+    // A name without letters and digits has no row in the index of names. Its company is found only by its RUC.
     if (name.base === '') return;
     const { names } = this;
     const words = searchedWords(name.base);

@@ -49,7 +49,10 @@ const consumersConfiguration = processBlock
       .default(outputs.join(','))
       .transform((text) => text.split(','))
       .pipe(z.array(z.enum(outputs)).min(1)),
-    /** After this time Kafka gives a killed process's partitions to another. README.md says what a short time risks. */
+    /**
+     * After this time without a heartbeat, Kafka gives a process's partitions to another process. If the time is short,
+     * a busy process loses its partitions too, because it may work for some seconds without a pause for heartbeats.
+     */
     CONSUMER_SESSION_MS: wholeNumber(6_000, 300_000).default(loopLimits.sessionTimeoutMs),
   });
 

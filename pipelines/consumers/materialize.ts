@@ -10,8 +10,8 @@ export const servingTables = { state: 'taxpayer', history: 'register_change', na
 export const wordTable = 'company_word';
 
 /**
- * Makes the handler that writes the tables of history, names and state. It inserts history, then names, then state, and
- * the loop commits afterwards. The README of this folder says what is left if the process dies between these steps.
+ * Makes the handler that writes a batch into the tables of history, words, names and state, in this order. The loop
+ * commits afterwards. `insertInOrder` says what is left if the process dies between these steps.
  */
 export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Registry): BatchHandler {
   const seconds = new Histogram({
@@ -58,8 +58,8 @@ export async function insertInOrder(
   await insert('names', companies.names);
   // If it dies here, there are names without their state. A search does not show them.
   await insert('state', state);
-  // If it dies here, before the commit, the same rows are inserted again with the same versions. Readers take only one
-  // row of each version.
+  // If the process dies here, before the consumer commits the batch's offset, the same rows are inserted again with the
+  // same versions. Readers take only one of several rows with the same key and version.
 }
 
 /** ClickHouse did not accept an insert. It may have stored the rows or not, and a repeat does no harm. */

@@ -35,7 +35,10 @@ export class PartitionWork {
     this.#registers = new Map(options.topics.map(({ topic, register }) => [topic, register]));
   }
 
-  /** When a batch of the partition was last begun or tried again, or when a handler of any partition last waited. */
+  /**
+   * Returns the later of two times, in milliseconds since 1970: when a batch of the partition was last begun or tried
+   * again, and when a handler of any partition last waited.
+   */
   lastActivity(topic: string, partition: number): number {
     return Math.max(this.#waitedAt, this.#active.get(keyOf(topic, partition)) ?? 0);
   }
@@ -45,7 +48,7 @@ export class PartitionWork {
   stopped(): readonly string[] {
     return [...this.#stopped];
   }
-  /** Returns why the batches of a partition fail at present; null if no partition fails. */
+  /** Returns why batches fail now, for the first of the partitions that fail; null if no partition fails. */
   problem(): string | null {
     return this.#failing.values().next().value ?? null;
   }
@@ -140,7 +143,7 @@ export class PartitionWork {
 
   /**
    * Tries until the batch is handled. Returns `left` if the batch must not be committed: the partition was taken away
-   * or the process stops.
+   * or the process stops. Returns the error if a record cannot be decoded. Throws other errors that cannot be retried.
    */
   async #handle(batch: ChangeBatch): Promise<Outcome> {
     const { group, handle, limits, log, metrics } = this.#options;
@@ -256,8 +259,8 @@ function before(messages: Messages, bad: UndecodableRecord | undefined): Message
   return messages.slice(0, Math.max(0, index));
 }
 
-// Codes of errors that pass by themselves: a connection was refused, reset or timed out, or PostgreSQL is shutting
-// down, starting, out of connections, or asks for a repeat of the transaction.
+// Codes of errors that pass by themselves: a connection could not be made or was lost, or PostgreSQL is shutting down,
+// starting, out of connections, or asks for a repeat of the transaction.
 const passing = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

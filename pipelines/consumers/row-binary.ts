@@ -26,7 +26,7 @@ const mostPerByte = 6;
 const mostBytesPerUnit = 3;
 /** A cell of a JSON array has two quotes and a comma besides its text. */
 const mostPerCell = 3;
-/** A JSON array has two brackets and a length of up to five bytes besides its cells. */
+/** A JSON array has two brackets and a length of up to five bytes besides its cells. One more byte is spare. */
 const mostAround = 8;
 
 /** Writes rows in ClickHouse's RowBinary format into one buffer. The buffer grows when needed and is used again. */
@@ -80,7 +80,7 @@ export class RowBinaryWriter {
     this.#bytes[this.#at++] = 0;
   }
 
-  /** Writes a String and makes its own room. @throws UndecodableRecord for a string above 2 MB */
+  /** Writes a String and reserves the room for it itself. @throws UndecodableRecord for a string above 2 MB */
   text(value: string): void {
     this.reserve(value.length * mostBytesPerUnit + mostAround);
     const lengthAt = this.#at;
@@ -91,7 +91,7 @@ export class RowBinaryWriter {
   /**
    * Reads `cells` Avro strings at the cursor and writes them as one String. The String is a JSON array, byte for byte
    * as JSON.stringify would write it.
-   * @throws UndecodableRecord
+   * @throws UndecodableRecord if a string does not end within its record, or if the array has more than 2 MB
    */
   jsonArray(cursor: AvroCursor, cells: number): void {
     this.reserve((cursor.end - cursor.at) * mostPerByte + cells * mostPerCell + mostAround);

@@ -59,7 +59,7 @@ export class TaxpayerRows {
     cursor.readHead();
     const { edition, op } = cursor;
     const key = stateKeyAt(cursor, this.#register.key);
-    // A baseline is not history, because nothing changed on the day when a register was loaded for the first time.
+    // A baseline is not history: a first edition or a re-baseline writes the row, but the row did not change that day.
     const kept = op !== baseline;
     history.reserve(fixedBytes);
     if (kept) this.#historyStart(key, edition, opNumbers[op]!);

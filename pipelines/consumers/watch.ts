@@ -68,7 +68,10 @@ export interface WatchDependencies {
   limits: typeof watchLimits;
 }
 
-/** A batch waits at most `holdMs` until look-ups show its changes. */
+/**
+ * A batch waits until look-ups show its changes, but at most `holdMs`. After that its events are written all the same.
+ * The wait checks every `holdPollMs`.
+ */
 export const watchLimits = { holdMs: 60_000, holdPollMs: 100 };
 
 type WatchMetrics = ReturnType<typeof makeWatchMetrics>;

@@ -39,7 +39,10 @@ export class ChangeWriter {
   readonly #container: ContainerWriter;
   readonly #encoder: ChangeEncoder;
   #seq = 0;
-  /** Counts of empty cells by column: an `after` row adds its empty cells, a `before` row subtracts its own. */
+  /**
+   * For each column, by how much this edition changes the number of empty cells: an `after` row adds its empty cells,
+   * and a `before` row subtracts its own. For a first edition or a re-baseline it is the whole number instead.
+   */
   readonly empty: EmptyCells;
 
   constructor(folder: string, facts: ChangeFileFacts, emptyMarkers: readonly string[]) {

@@ -55,8 +55,9 @@ function toJson(entry: object): string {
 export type RejectReason = LineProblem | ListedReason;
 
 /**
- * Lists lines that are not rows, lines that became rows by a repair, and repeated lines of a RUC (only the last of them
- * counts). Only operators may read the file. The file holds rows of natural persons, so it never goes to a log.
+ * Collects the reject file. It lists lines that are not rows, lines that became rows by a repair, and repeated lines of
+ * a RUC (only the last of them counts). The file holds rows of natural persons, so only operators may read it, and it
+ * never goes to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};
@@ -76,12 +77,12 @@ export class RejectList {
     this.#listed.push({ line, reason, raw });
   }
 
-  /** Number of lines that are not rows. */
+  /** Number of lines that cannot be read as a row. Duplicates and repaired lines do not count. */
   get rejected(): number {
     return this.#total - this.duplicates - this.repaired;
   }
 
-  /** Number of listed lines that still count as rows (`keptReasons`). */
+  /** Number of repaired lines (`keptReasons`). They still count as rows. */
   get repaired(): number {
     return [...keptReasons].reduce((sum, reason) => sum + (this.counts[reason as ListedReason] ?? 0), 0);
   }

@@ -32,9 +32,10 @@ const maxSmallLines = 200_000;
 const headBytes = 64 * 1024;
 
 /**
- * Reads the whole text of a small register. A text in UTF-8 is refused: its accents would be read as other letters.
- * @throws CompareError with the codes of `openPublication`, also when size or CRC are not as declared; `text_invalid`
- *   when the text is UTF-8 or has too many lines
+ * Reads the whole text of a small register. A text in UTF-8 is refused, because its accents would be read as other
+ * letters.
+ * @throws CompareError with the codes that `openPublication` names; `text_invalid` also when the text is UTF-8 or has
+ *   too many lines
  */
 export async function readPublication(path: string, container: Container, limits: PublicationLimits): Promise<Buffer> {
   const maxTextBytes = Math.min(limits.maxTextBytes, maxSmallTextBytes);

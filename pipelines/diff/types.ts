@@ -25,7 +25,7 @@ const nextEdition = {
   workDir: path,
   /** base.edition + 1, or 1 for a first edition. */
   edition,
-  /** Milliseconds since 1970. */
+  /** When the publication was verified, or the correction ordered, in milliseconds since 1970. */
   detectedAt: z.number().int().positive(),
   /** Folder that receives the change file, the overlay and the list of rejected lines or of conflicts. */
   outputDir: path,
@@ -116,7 +116,10 @@ export interface RebuildProgress {
 
 export interface Progress {
   phase: 'index' | 'scan' | 'merge' | 'finish';
-  /** Part of `total` that is done: bytes of text in `scan`, buckets of keys in `merge`. */
+  /**
+   * Part of `total` that is done. A large register counts bytes of text in `scan` and buckets of keys in `merge`. Every
+   * other report says 0 of 1.
+   */
   done: number;
   total: number;
   lines: number;
@@ -157,7 +160,7 @@ export interface CompareResult {
   deleted: number;
   /** Rows written as `r`: all rows of a first edition, or the rows of a re-baseline that are no change. */
   baseline: number;
-  /** Rows of the base that stay because of a bad line. */
+  /** Rows of the base that stay as they were, because every line of their key in the publication is bad. */
   kept: number;
   /** Rows in which an empty cell kept its previous value. */
   keptCells: number;
@@ -170,6 +173,6 @@ export interface CompareResult {
   rowsByKind: Record<string, number>;
   parserVersion: number;
   columns: string[];
-  /** Name of the working files from which the next comparison starts. */
+  /** What the names of the working files from which the next comparison starts have in common (`workFileName`). */
   indexName: string;
 }

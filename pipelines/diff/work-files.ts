@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { AttemptFile } from '../runtime/durable-files.ts';
 
-/** Age after which a dead attempt's working files are removed. */
+/** A temporary file that was not changed for this long is removed, because the process that wrote it must have died. */
 export const maxAttemptAgeMs = 24 * 3_600_000;
 
 /**

@@ -49,7 +49,7 @@ export async function openZipEntry(path: string, name: RegExp, limits: Publicati
 
 async function openZip(path: string): Promise<ZipFile> {
   try {
-    // With autoClose, reading the last entry would close the zip before the local header is read.
+    // With autoClose, the zip would close after its list of entries is read, before the entry's local header is read.
     return await openPromise(path, { autoClose: false, validateEntrySizes: true, strictFileNames: true });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
@@ -118,7 +118,7 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
       bytes += piece.length;
       if (bytes > entry.uncompressedSize) throw wrongSize('more than', entry);
       sum = crc32(piece, sum);
-      // The stream may have joined several pieces into one.
+      // The stream may have joined several pieces into one, but callers get pieces of at most `chunkBytes`.
       for (let from = 0; from < piece.length; from += chunkBytes) yield piece.subarray(from, from + chunkBytes);
     }
   } catch (error) {

@@ -31,9 +31,10 @@ interface Decision {
 
 /**
  * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates (the checks in
- * workflows/publication/gates.ts) are recorded but no longer stop it. `fechaDato` dates a publication without a date.
- * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine; `bytes_missing`;
- *   `date_missing` when neither the publication nor the decision has a date
+ * workflows/publication/gates.ts) are recorded but no longer stop it. If the publication has no date, `fechaDato`
+ * becomes its date.
+ * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine; `bytes_missing` when it
+ * was never downloaded whole; `date_missing` when neither the publication nor the decision has a date
  */
 export async function approvePublication(
   client: PoolClient,

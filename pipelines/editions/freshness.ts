@@ -20,7 +20,7 @@ interface LatenessLimits {
   maxDataAgeDays?: number;
 }
 
-// A list changes only when an authority decides a case, so the age of its data says little.
+// A list changes only when an authority decides a case. Old data need not be late, so the limit on their age is wide.
 const list: LatenessLimits = { maxProbeAgeHours: 24, maxOpenHours: 6, maxDataAgeDays: 45 };
 
 export const latenessByRegister: Readonly<Record<RegisterName, LatenessLimits>> = {
@@ -66,7 +66,7 @@ export function lateness(head: DatedHead, limits: LatenessLimits, now: Date): st
   return reasons;
 }
 
-/** The last day of a date's month, as milliseconds. */
+/** Returns the start (UTC) of the last day of a date's month, in milliseconds since 1970. */
 function endOfMonth(day: string): number {
   const [year, month] = day.split('-').map(Number);
   return Date.UTC(year!, month!, 0);

@@ -19,7 +19,7 @@ export interface Head {
   paused_reason: string | null;
   /** Hash of the head's change file. It is also in the names of the index and the row store. Null for edition 0. */
   change_file_sha256: string | null;
-  /** When the head's edition was made; null for edition 0. */
+  /** When the head's changes were found (`detected_at` of its records); null for edition 0. */
   detected_at: Date | null;
   materialised: boolean;
 }

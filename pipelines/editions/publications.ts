@@ -130,8 +130,8 @@ async function lastVersions(database: Queryable, register: RegisterName, count: 
 
 export interface KnownVersion extends Pick<Publication, 'url' | 'sha256'> {
   /**
-   * A probe sends them, so that the site can answer that nothing changed. Null until the version is downloaded, because
-   * until then a probe must find the version again.
+   * The ETag and Last-Modified of the version. A probe sends them, so that the site can answer that nothing changed.
+   * They are null until the version is downloaded, because until then a probe must find the version again.
    */
   validators: Validators | null;
 }
@@ -231,7 +231,10 @@ export async function nextPublication(database: Queryable, register: RegisterNam
   return rows[0]?.id ?? null;
 }
 
-/** Whether a version detected over `olderThanMs` ago is still not downloaded, because its `fetch` died or gave up. */
+/**
+ * Whether a publication was detected over `olderThanMs` ago and is still not downloaded, because its `fetch` died or
+ * gave up.
+ */
 export async function hasAbandonedDownload(
   database: Queryable,
   register: RegisterName,

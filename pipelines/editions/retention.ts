@@ -32,7 +32,10 @@ export function removeOldPublications(
   });
 }
 
-/** Several publications may have the same bytes. The bytes are removable when no publication needs them. */
+/**
+ * Returns the hashes of bytes that may be removed. Several publications may have the same bytes. Then none of them may
+ * be in quarantine, and the last of them must have been downloaded more than `days` days ago.
+ */
 async function removable(client: PoolClient, register: RegisterName, days: number): Promise<string[]> {
   const { rows } = await client.query<{ sha256: string }>(
     `SELECT p.sha256 FROM publication p JOIN register_head head USING (register)

@@ -1,11 +1,17 @@
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import type { Pool } from '../runtime/postgres.ts';
 
-/** The edition that look-ups show: the highest one that is complete in ClickHouse, now or as of a past day. */
+/**
+ * An edition and the dates that answers show for it. Look-ups serve the register's highest edition that is complete in
+ * ClickHouse. Look-ups as of a past day serve the highest complete edition whose own date is not after that day.
+ */
 export interface ServedEdition {
   register: RegisterName;
   number: number;
-  /** Date of the data, YYYY-MM-DD. The same bytes published again move it forward, but not beyond the requested day. */
+  /**
+   * Date of the data, YYYY-MM-DD. When the site publishes the same bytes again with a later date, the edition gets that
+   * date. If a past day was asked for, dates after that day do not count.
+   */
   fechaDato: string;
   publishedAt: Date;
   /** Null while the edition's rows are still being written. */
@@ -22,9 +28,10 @@ export interface ServedEdition {
  * only gives the same publication a later date, `confirmDate` has already stored that date in the publication.
  *
  * With `day` (YYYY-MM-DD), it returns each register's edition as of that day: the highest number whose own date is not
- * after `day`. The edition gets its last date that is not after `day`. A correction's own date is that of the head that
- * it was made from. So it counts from that date on, and answers for earlier days stay the same. The database has only
- * the last date that `confirmDate` wrote. If `day` is before that date, the edition has its own date.
+ * after `day`. Later dates (of publications in state `repetida`, or from `confirmDate`) count only up to `day` too. A
+ * correction's own date is that of the head that it was made from. So the correction counts from that date on, and
+ * answers for earlier days stay the same. The database has only the last date that `confirmDate` wrote. If `day` is
+ * before that date, the date is ignored.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (

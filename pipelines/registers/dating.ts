@@ -9,10 +9,10 @@ export type Dating = SourceDate | { undated: string };
 const maxPageBytes = 1_000_000;
 
 /**
- * Finds when a fetched file was published and the day of its data, as `source.date` says. The time of publication
- * orders versions. It is `Last-Modified` if the file has it, else the start of the data's day in Lima. `Last-Modified`
- * comes first even when a page gives the day of the data. Otherwise an old copy of the file would count as new as soon
- * as the page shows a later day.
+ * Finds the time at which a fetched file was published, and the day of its data. `source.date` says where this day is
+ * read. The time of publication orders a register's publications. It is `Last-Modified` if the file has it, else the
+ * start of the data's day in Lima. `Last-Modified` comes first even when a page gives the day of the data. Otherwise an
+ * old copy of the file would count as new as soon as the page shows a later day.
  * @param file `Last-Modified` of the answer that carried the bytes, and the beginning of the text if it can be read
  * @throws SourceError retryable, when the page is needed and its site does not answer
  */

@@ -80,8 +80,8 @@ async function attempt(run: Run): Promise<Downloaded> {
   const { part, progress } = run;
   const note = await part.readNote();
   if (note?.finished != null && note.url === run.url) return { ...note, finished: note.finished };
-  // The process may have died after it wrote the last byte and before it wrote the finished note. The last byte is then
-  // requested again, because a request for an empty range is an error.
+  // The process may have died after it wrote the last byte and before it wrote `finished` into the note. The last byte
+  // is then requested again, because a request for an empty range is an error.
   const whole = note?.declaredBytes ?? Number.MAX_SAFE_INTEGER;
   const have = note?.url === run.url ? Math.min(await part.size(), Math.max(0, whole - 1)) : 0;
   const version = note === null ? null : rangeValidator(note);

@@ -80,12 +80,15 @@ export const keptReasons: ReadonlySet<string> = new Set<ListedReason>(['control_
 
 export interface SmallText {
   /**
-   * Rows by key (a RUC or a supplier's id), in any order. If a line is repeated, the last one counts. Cells are in the
-   * order of the columns.
+   * Rows by key (a RUC or a supplier's id), in any order. If several lines have the same RUC, the last line is the row.
+   * In lists of barred suppliers, all lines of a supplier make one row. Cells are in the order of the columns.
    */
   rows: Map<string, { cells: readonly string[]; line: number }>;
   lines: number;
-  /** Lines for operators. `key` is set when a rejected line still names a row. That row then stays as it was. */
+  /**
+   * Lines that operators can look at. `key` is set when a rejected line still has a readable key. The row that the last
+   * edition has under this key then stays as it was.
+   */
   listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];
 }
 
@@ -99,7 +102,10 @@ export interface SourceDate {
 export const clockToleranceMs = 24 * 60 * 60 * 1000;
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** The date in an HTTP header `Last-Modified` (RFC 9110 5.6.7). Null when it is absent, malformed or in the future. */
+/**
+ * The date in an HTTP header `Last-Modified` (RFC 9110 5.6.7). Null when it is absent, malformed, or more than
+ * `clockToleranceMs` in the future.
+ */
 export function dateFromLastModified(lastModified: string | null, now: Date): SourceDate | null {
   if (lastModified === null || !httpDate.test(lastModified)) return null;
   const publishedAt = new Date(lastModified);

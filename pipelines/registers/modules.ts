@@ -30,7 +30,10 @@ function taxpayerList(
   };
 }
 
-/** One of the procurement agency's files of barred suppliers. A release of the site changes the hexadecimal folder. */
+/**
+ * Makes the module of one of the procurement agency's files of barred suppliers. A release of the site changes the
+ * hexadecimal folder in the URL. Then the setting SOURCE_<REGISTER>_URL must name the new address.
+ */
 function supplierBars(register: RegisterName, path: string, layouts: readonly BarLayout[]): RegisterModule {
   return {
     register,

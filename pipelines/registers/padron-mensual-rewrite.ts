@@ -123,8 +123,8 @@ class MonthlyText {
       else this.#readHeader(lines.subarray(0, endWithoutReturn(lines, 0, from - 1)));
     }
     if (this.#header === null || 'problem' in this.#header) return lines;
-    // A rejected line may grow by one byte (`copyRejected`), but only if it has at least sixteen bytes. So a sixteenth
-    // more is enough.
+    // A rejected line may grow by one byte (`copyRejected`), but only if it has at least sixteen bytes. So the output
+    // is at most a sixteenth longer than `lines`.
     const out = Buffer.allocUnsafeSlow(lines.length + (lines.length >> 4));
     lines.copy(out, 0, 0, from);
     return out.subarray(0, this.#rewriteRows(lines, from, out, from));
@@ -187,8 +187,9 @@ class MonthlyText {
   /**
    * Returns the length in bytes of the UTF-8 character at `at`, or 0 when the byte is Windows-1252. The first byte
    * above 0x7f decides the encoding of the file, because in Windows-1252 the byte after an accented letter does not
-   * continue a UTF-8 character. In a UTF-8 file, a byte that is not UTF-8 is read as Windows-1252. That loses least:
-   * either only this byte is wrong, or the first character was misread and the whole file is Windows-1252.
+   * continue a UTF-8 character. In a file that is taken for UTF-8, a byte that is not UTF-8 is still read as
+   * Windows-1252. If the file is UTF-8, only this byte is wrong. If it is Windows-1252 after all, only the characters
+   * that look like UTF-8 are misread.
    */
   #lengthOfCharacter(bytes: Buffer, start: number, at: number): number {
     const length = characterLength(bytes, at);

@@ -7,10 +7,10 @@ import { everyKey, type StoredRows } from './stored.ts';
 import type { EditionFile, Meter, VerifyInput } from './types.ts';
 
 /**
- * Compares the changes in ClickHouse with the records of the change files, edition by edition. Baseline records (the
- * rows of a file that holds every row) are not compared, because the history does not contain them. One query reads the
- * whole history, and each file is read once. If an edition differs, its file is read again to list the rows that
- * differ.
+ * Compares the changes in ClickHouse with the records of the change files, edition by edition. Baseline records (op
+ * `r`: rows of a first edition or a re-baseline that are no change) are not compared, because the history does not
+ * contain them. One query reads the whole history, and each file is read once. If an edition differs, its file is read
+ * again to list the rows that differ.
  */
 export async function checkHistory(
   input: VerifyInput,
@@ -24,7 +24,8 @@ export async function checkHistory(
   let read = 0;
   for (const file of input.changeFiles) {
     const sum = new FingerprintSum();
-    // The file of a first edition holds millions of baseline records and nothing else, so it need not be read.
+    // The file of a first edition holds millions of baseline records and nothing else. The history contains no baseline
+    // records, so the file need not be read.
     if (file.changes > file.baseline) {
       await eachChange(file, register, signal, (_record, hash) => void sum.add(hash.xx, hash.crc));
     }

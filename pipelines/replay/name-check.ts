@@ -97,14 +97,14 @@ const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, e
   estado, condicion, ubigeo)`;
 
 /**
- * The table's sort key, which is also the order of search results. When a company's key changes, it gets a new row, and
- * its old row is marked as deleted.
+ * The sort key of the index of names (the table `ranked_name`), which is also the order of search results. When a
+ * company's sort key changes, the company gets a new row, and its old row is marked as deleted.
  */
 const place = 'standing, length, ruc, name';
 
 /**
- * Selects the newest row of each sort key, unless that row is deleted. The query sorts in the table's own order, and
- * then by `version`.
+ * Selects the newest row of each sort key, unless that row is deleted. Rows from before the last edition that wrote
+ * every row (`since`) are left out, because another parser read their names.
  */
 const liveNames = `SELECT * FROM (${newestOf(place, nameText, 'version >= {since:UInt64}')}) WHERE deleted = 0`;
 

@@ -31,7 +31,7 @@ export async function planVerification(dependencies: PlanDependencies, register:
   return { kind: 'ready', input: await inputAt(dependencies, register, head.edition) };
 }
 
-/** Makes the input for verifying the head, edition `edition`. Its rows need not all be in ClickHouse yet. */
+/** Makes the input for verifying the head, whose number is `edition`. Its rows need not all be in ClickHouse yet. */
 export async function inputAt(
   dependencies: PlanDependencies,
   register: RegisterName,
@@ -50,9 +50,9 @@ export async function inputAt(
 }
 
 /**
- * Finds the publication that the head is based on. If the head is a correction (an edition that undoes another one), it
- * has no publication of its own, and the last publication before it is taken. The overlay is always the head's own. It
- * also contains the rows that corrections restored.
+ * Finds the publication that the head is based on. A correction (an edition that undoes another one) has no publication
+ * of its own. If the head is a correction, this is the publication of the newest earlier edition that has one. The
+ * overlay is always the head's own. It also contains the rows that corrections restored.
  */
 async function publicationOf(
   dependencies: PlanDependencies,

@@ -52,7 +52,8 @@ export async function rebuild(
       await fillShadow(dependencies, shadow, inputs, report, signal);
       const rebuilt = await verifyShadow(inputs, report, signal);
       report({ phase: 'exchange', register: null, edition: null, rows: 0, totalRows: 0 });
-      // Copy what consumers wrote for a later edition. Without this, look-ups would miss those rows after the exchange.
+      // While the shadow tables were filled, consumers may have written a later edition into the serving tables. Copy
+      // its rows into the shadow tables. Otherwise look-ups would miss them after the exchange.
       await shadow.carryOver(folded, servingTables, shadowTables);
       await shadow.exchange();
       await shadow.awaitInserts();
@@ -60,8 +61,8 @@ export async function rebuild(
       await shadow.drop();
       return rebuilt;
     } catch (error) {
-      // Whether or not the exchange has happened, `recover` copies late rows into the serving tables and then drops the
-      // shadow tables. If `recover` fails too, the next run begins with it.
+      // Whether or not the exchange has happened, `recover` copies rows of later editions than this rebuild's into the
+      // serving tables and then drops the shadow tables. If `recover` fails too, the next run begins with it.
       await shadow.recover().catch(() => {});
       throw error;
     }
@@ -138,8 +139,8 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
 }
 
 /**
- * Maps each register's code to the last of its editions in the shadow tables. For a register that is only copied, this
- * is the last edition that is complete in ClickHouse.
+ * Maps each register's code to the last of its editions that the shadow tables hold whole, or to 0. A register that is
+ * not rebuilt is copied from the serving tables, so for it this is the last materialised edition.
  */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(

@@ -50,9 +50,9 @@ export class Shadow {
   }
 
   /**
-   * Cleans up after a rebuild that died. First it copies rows of editions after that rebuild's into the serving tables:
-   * if the rebuild exchanged tables, perhaps only the shadow tables hold these rows. Returns false when no table of a
-   * rebuild was left.
+   * Cleans up after a rebuild that died. First it copies the rows of editions that are newer than the rebuilt ones into
+   * the serving tables. If the dead rebuild had exchanged the tables, perhaps only the shadow tables hold these rows.
+   * Then it drops the tables that the rebuild left. Returns false when there were none.
    */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
@@ -79,7 +79,7 @@ export class Shadow {
   }
 
   /**
-   * Copies the rows of all registers that are not rebuilt from the serving tables.
+   * Copies rows from the serving tables into the shadow tables, for all registers except those in `rebuilt`.
    * @param rebuilt codes of the registers that are rebuilt
    */
   async copyOthers(rebuilt: readonly number[]): Promise<void> {
@@ -108,16 +108,18 @@ export class Shadow {
   }
 
   /**
-   * Exchanges the tables in the order in which consumers write them. Every table is whole after each statement. New
-   * history or names beside an old state do no harm, because readers check against the state what they find there.
+   * Exchanges one pair of tables after another, in the order in which consumers write them: the state comes last. Each
+   * statement exchanges a whole table. Until the last one, new history and names stand beside the old state. This does
+   * no harm, because readers check against the state what they find in the history and the names.
    */
   async exchange(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);
   }
 
   /**
-   * Waits at most `maxWaitMs` for inserts that began before the exchange, because they still write into the table that
-   * they began with.
+   * Waits at most `maxWaitMs` for inserts that began before the exchange. They still write into the former serving
+   * tables, which now have the shadow names. The caller then copies those rows and drops the tables. Rows that came
+   * after the copy would be lost.
    */
   async awaitInserts(): Promise<void> {
     const begin = Date.now();
@@ -134,7 +136,10 @@ export class Shadow {
     }
   }
 
-  /** Drops the plan last. If the process dies before that, the plan still explains the tables that are left. */
+  /**
+   * Drops the shadow tables and then the plan table. If the process dies in between, the plan table still says which
+   * editions the remaining shadow tables hold.
+   */
   async drop(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`DROP TABLE IF EXISTS ${shadowTables[kind]} SYNC`);
     await this.#run(`DROP TABLE IF EXISTS ${planTable} SYNC`);

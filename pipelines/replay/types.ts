@@ -80,12 +80,12 @@ export interface CheckReport {
 export interface VerifyReport {
   register: RegisterName;
   edition: number;
-  /** Number of rows in the state. */
+  /** Number of rows that the state must have according to the archive. */
   rows: number;
   equal: boolean;
   /** The differences of all checks together. */
   differences: number;
-  /** ClickHouse's newest rows compared with the folded change files. */
+  /** ClickHouse's newest row of each key, compared with the key's newest record in the change files. */
   state: CheckReport;
   /** The index of names compared with the companies of the state. Null for registers that have no such index. */
   names: CheckReport | null;

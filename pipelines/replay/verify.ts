@@ -23,13 +23,15 @@ import {
 } from './types.ts';
 
 const requestTimeoutMs = 600_000;
-/** Most rows in one range. Their hashes are held in memory while ClickHouse reads the range. */
+/** Most rows in one range of keys. The hashes of these rows are held in memory while ClickHouse reads the range. */
 const mostRangeRows = 200_000;
 
 /**
- * Compares state, names and history in ClickHouse with the change files, and the state with its publication and
- * overlay. It repairs nothing, and its memory does not grow with the register.
- * @throws ReplayError when the archive cannot be read; ClickHouse's own error; the signal's reason when it aborts
+ * Compares the state, the index of names and the history in ClickHouse with the change files. If `input` has a
+ * publication, also compares the state with the publication and its overlay. It repairs nothing, and its memory does
+ * not grow with the register.
+ * @throws ReplayError when a file of the archive is damaged, or when there are too many files or rows; ClickHouse's own
+ * error; the signal's reason when it aborts
  */
 export async function verify(
   input: VerifyInput,
@@ -97,9 +99,9 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
 }
 
 /**
- * Compares the live rows in ClickHouse with the folded change files, range by range. The same pass over the files gives
- * the rows to the overlay and the name check. Resolves with the number of rows in ClickHouse that editions after the
- * verified one wrote.
+ * Compares the live rows in ClickHouse with the folded change files, range by range. The same pass over the files also
+ * gives every row to `overlay` and to `names`, which need it for their own checks. Resolves with the number of rows in
+ * ClickHouse that editions after the verified one wrote.
  */
 async function checkState(
   input: VerifyInput,
@@ -147,8 +149,9 @@ async function checkState(
 export type VerifyOutcome = { kind: 'verified'; report: VerifyReport } | Exclude<VerifyPlan, { kind: 'ready' }>;
 
 /**
- * Verifies a register's serving tables at its head. If the head changed meanwhile, the outcome is `on_its_way` and
- * differences do not count, because the new edition replaces rows before they are read.
+ * Verifies a register's serving tables at its head. A new edition may replace rows before the verification reads them.
+ * So if the tables differ or hold rows of a later edition, and a new edition has come meanwhile or is on its way, the
+ * outcome is `on_its_way` and the differences do not count.
  * @throws ReplayError when the verification fails, ArchiveError when a change file is missing; the signal's reason when
  * the signal aborts
  */

@@ -46,7 +46,10 @@ export const temporalBlock = z.object({
 export const archiveBlock = z.object({
   /** Where publications and change files are kept: file:///folder or s3://bucket/prefix (see pipelines/archive). */
   ARCHIVE_URL: z.url({ protocol: /^(file|s3)$/ }),
-  /** Folder of the index and row store of pipelines/diff. Both can be rebuilt from the archive. */
+  /**
+   * Folder of the working files of pipelines/diff (index and row store). With an archive in S3 it also holds unfinished
+   * downloads and local copies of objects. All of these can be rebuilt or fetched again.
+   */
   WORK_DIR: z.string().min(1),
 });
 
@@ -54,7 +57,7 @@ export const archiveBlock = z.object({
 export const webhookBlock = z.object({
   /** Allows private and loopback addresses as targets. Only tests and the demo set it. */
   ALLOW_PRIVATE_TARGETS: flag.default(false),
-  /** PEM file of one more certificate authority to trust. */
+  /** PEM file of a certificate authority that deliveries trust besides the usual ones. */
   EGRESS_EXTRA_CA: z.string().optional(),
   /** Keys as `id:base64-of-32-bytes`, separated by commas. The first key seals secrets; all keys open them. */
   WEBHOOK_SECRET_KEYS: z.string().transform((text, context) => {

@@ -39,7 +39,7 @@ async function readiness(health: Health): Promise<string | null> {
   }
 }
 
-/** Starts the HTTP server of a process that has no other routes. Resolves with the port that it listens on. */
+/** Starts an HTTP server that serves only the paths of `answerHealth`. Resolves with the server and its port. */
 export async function serveHealth(
   health: Health,
   host: string,

@@ -67,7 +67,7 @@ export class KeptProcess {
   async #work(...[job, report, signal]: Parameters<RunJob>): Promise<JobEnd> {
     signal.throwIfAborted();
     clearTimeout(this.#idle);
-    // The process may have died since its last job.
+    // Since its last job, the process may have died, or it was closed after `idleMs` without a job.
     if (this.#running === null || this.#running.isOver) this.#running = new Running(this.#program);
     const running = this.#running;
     try {

@@ -40,10 +40,10 @@ const pingTimeoutMs = 10_000;
 
 /**
  * Applies the files in schemas/clickhouse, then makes the views of all registers anew. It makes the database if it is
- * missing, and refuses a file that was changed after it had been applied. ClickHouse has no lock, so two runs at once
- * both execute the statements, which have IF NOT EXISTS. Both record the version, and the next run reads the two
- * records as one. One run may miss a table that a later file of the other run has dropped. So a failed run is repeated
- * once, and the repeat starts after the versions that the other run has recorded.
+ * missing, and refuses a file that was changed after it had been applied. ClickHouse has no lock, so two runs may
+ * execute the same files at once. Their statements have IF NOT EXISTS. Both runs record a file's version, and the next
+ * run reads the two records as one. A run fails if it needs a table that the other run, already at a later file, has
+ * dropped. So a failed run is repeated once, and the repeat starts after the versions that the other run has recorded.
  * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
 export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
@@ -85,7 +85,7 @@ async function requireAnswer(clickhouseUrl: string): Promise<void> {
 
 /**
  * Makes each view anew. If the process dies between two views, some views are new and the others old. All of them can
- * be read, and the next run makes the rest.
+ * be read, and the next run makes all of them again.
  */
 async function makeViews(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {

@@ -34,7 +34,8 @@ export function makePool(databaseUrl: string, name: string, size: number, timeou
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
   });
-  // The pool replaces an idle connection that the server closed. Without a listener, this error would end the process.
+  // When the server closes an idle connection, the pool replaces it and emits `error`. Without a listener, that event
+  // would end the process.
   pool.on('error', () => {});
   return pool;
 }

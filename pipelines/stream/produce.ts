@@ -74,16 +74,16 @@ export async function produceEdition(
   const { pool, offsets, prefix, log } = dependencies;
   const { register, edition } = input;
   const row = await knownEdition(pool, register, edition);
-  // This deletes the recorded ends of the edition and of all later editions. If the process dies after this,
-  // `editionsToRepublish` still returns all these editions.
+  // This deletes the recorded end offsets of the edition and of all later editions, which Kafka lost too. If the
+  // process dies after this, `editionsToRepublish` still returns all of them, because they have no recorded ends.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
   const reports = withLogEnds(offsets, topic, report);
   const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
   const done = await sending.finally(reports.end);
-  // Until the ends are recorded, `groupPassed` is false for this edition, so nobody relies on its ends. If the process
-  // dies before that, a repeat may send all records again.
+  // Until these end offsets are recorded, `groupPassed` (progress.ts) returns false for this edition, so nobody takes
+  // the edition for consumed. If the process dies before they are recorded, a repeat may send all records again.
   const ends = await offsets.ends(topic);
   const recorded = ends.map((end, partition) => ({
     partition,
@@ -112,7 +112,7 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
 
 /**
  * Adds the partitions' end offsets to each report. The offsets are read after Kafka acknowledged the report's blocks.
- * After a call of `end` nothing is reported.
+ * If they cannot be read, the report goes on without them. After a call of `end` nothing is reported.
  */
 function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;

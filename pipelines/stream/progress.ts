@@ -45,8 +45,8 @@ export async function editionsToRepublish(
 /**
  * Whether ClickHouse has the complete state of this edition. The group `materialize` must have committed past the
  * edition's end in every partition, and the number of rows with the edition's version must equal the number of changes
- * in the catalogue. A correction is checked in the same way. Call this before a later edition is produced, because rows
- * that a later edition changes get its version and are no longer counted.
+ * in the catalogue. A correction is checked in the same way. Call this before a later edition is produced: a row that a
+ * later edition changes has that edition's version from then on, so it would no longer be counted here.
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(

@@ -104,7 +104,7 @@ export function connectSchemaImport(url: string) {
     async setMode(mode: 'IMPORT' | 'READWRITE'): Promise<void> {
       await expectOk(`change its mode to ${mode}`, await request('PUT', '/mode', { mode }));
     },
-    /** Registers under `id`, or under the registry's next id if the registry ignores `id`. Resolves with that id. */
+    /** Registers a schema under `id`. A registry that ignores `id` uses its next id. Resolves with the schema's id. */
     async register(subject: string, schema: string, id: number, version: number): Promise<number> {
       const body = { schema, schemaType: 'AVRO', id, version };
       const path = `${subjectPath(subject)}/versions`;

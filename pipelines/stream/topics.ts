@@ -3,7 +3,10 @@ import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/re
 import type { SchemaName } from '../changes/record.ts';
 import { StreamError, untilSettled } from './kafka.ts';
 
-/** Most bytes in a batch that the broker accepts. Our chunks have some 5,000 rows over all partitions. */
+/**
+ * Most bytes in a batch that the broker accepts. The producer's batches stay far below it, because the chunks that it
+ * sends have at most some 5,000 rows and 4 MB over all partitions (`rowsPerChunk` in producer/main.ts).
+ */
 const maxMessageBytes = 8 * 1024 * 1024;
 
 /**

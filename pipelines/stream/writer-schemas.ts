@@ -20,7 +20,8 @@ export interface TranslatedRecord {
 /**
  * Which columns the rows of a translated record get. `today` gives the current columns, for readers that find cells by
  * name. `as_written` keeps the columns of the record, for readers that store the rows: a record that is read again must
- * give the same row as the first time. The catalogue knows which columns each edition has.
+ * give the same row as the first time. Whoever reads the stored rows finds the columns of each edition in the
+ * catalogue.
  */
 export type RowColumns = 'today' | 'as_written';
 

@@ -69,8 +69,9 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
 /**
- * Returns the number of the wrong edition and the id of its event that `event` corrects; the id is null if the wrong
- * edition made no such event. An alta corrects a baja and a baja an alta, because both have the field `ruc`.
+ * Returns the number of the wrong edition, and the id of the event of that edition that `event` corrects. Both events
+ * are about the same RUC, field and list. The id is null if the wrong edition made no such event. An alta and a baja
+ * are both about the field `ruc`, so the one corrects the other.
  */
 export function correccionOf(originals: Originals, event: Corrected): EventFacts['correccion'] {
   const id = originalIdOf(originals, event);
@@ -93,9 +94,10 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
  * Finds the webhooks that must receive the correction. These are the webhooks with an attempted delivery of an event of
  * the wrong edition.
  *
- * If the wrong edition was itself a correction of a first edition, there is a second case: the delivery of the first
- * edition's event was cancelled before it was sent. Then the receiver got nothing from either edition. It still
- * believes the state before both editions, and the new correction makes that state wrong again.
+ * If the wrong edition itself corrected an earlier edition, there is a second case: the delivery of the earlier
+ * edition's event was cancelled before it was sent. Then the receiver got nothing from either edition and still
+ * believes the state before both. The new correction brings back the earlier edition's state, which this receiver does
+ * not know.
  */
 async function receiversOf(
   client: PoolClient,

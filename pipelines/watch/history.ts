@@ -87,7 +87,7 @@ function filterSql(accountId: number, filter: EventFilter): { text: string; valu
 async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Map<string, EventDelivery[]>> {
   const found = new Map<string, EventDelivery[]>();
   if (events.length === 0) return found;
-  // A delivery is stored in the partition of its event's day.
+  // A delivery is in the partition of its event's day. With the days, PostgreSQL reads only these events' partitions.
   const { rows } = await pool.query<{ event_id: string } & EventDelivery>(
     `SELECT event_id, webhook_id AS webhook, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
      ORDER BY webhook_id`,

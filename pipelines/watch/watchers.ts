@@ -14,8 +14,8 @@ export interface WatchedEdition {
    */
   announced: boolean;
   /**
-   * Set for a correction: the number of the wrong edition, of which it takes changes back, and the Lima day on which
-   * the wrong edition was detected. Null for an ordinary edition.
+   * Null unless the edition is a correction. `edition` is the number of the wrong edition, whose changes the correction
+   * takes back. `day` is the Lima day on which the wrong edition was detected.
    */
   corrects: { edition: number; day: string } | null;
 }
@@ -41,7 +41,10 @@ export interface Watcher {
   list: ListSnapshot;
 }
 
-/** Returns for each RUC the lists that held it when the edition was detected, in order of list id. */
+/**
+ * Returns for each RUC the lists that hold it now and already held it at `detectedAt`, when the edition was detected.
+ * The lists are in order of their ids, without deleted lists.
+ */
 export async function readWatchers(
   pool: Pool,
   rucs: readonly string[],

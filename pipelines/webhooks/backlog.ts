@@ -43,7 +43,7 @@ export interface WebhookBacklog extends Omit<Backlog, 'webhooksPaused'> {
   failuresInARow: number;
 }
 
-/** Returns webhooks that have open or held deliveries. The webhook with the oldest due delivery comes first. */
+/** Returns webhooks with pending, in-flight or held deliveries. The one with the oldest due delivery comes first. */
 export async function backlogByWebhook(pool: Pool, maxWebhooks: number): Promise<WebhookBacklog[]> {
   const { rows } = await pool.query<WebhookBacklog>(
     `SELECT w.id AS "webhookId", w.account_id AS "accountId", w.estado, w.fallos_consecutivos AS "failuresInARow",

@@ -27,7 +27,7 @@ export interface ClaimedDelivery {
   /** Register and edition of the change. For a test they are an empty text and 0. */
   register: string;
   edition: number;
-  /** The time at which the comparison that found the change ended. */
+  /** When the change's publication was verified, its correction was ordered, or the test was requested. */
   occurredAt: Date;
   payload: string;
 }
@@ -36,10 +36,10 @@ export interface Claim {
   /** null if the webhook was deleted. */
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
-  /** True if the claim took all due deliveries. Then no other can start until work is added or `nextDueAt` comes. */
+  /** True if the claim left no due delivery. Another can be claimed only when work is added or `nextDueAt` comes. */
   tookAll: boolean;
   wakeSeq: number;
-  /** The earliest day that may have an open delivery; null if no delivery is open. */
+  /** The webhook has no pending or in-flight delivery of an earlier day than this one. null if it has none at all. */
   openSince: string | null;
   /**
    * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits, or if the call ended before
@@ -130,9 +130,9 @@ async function leaseWork(
  * open.
  * - Every table has a lower bound on the day, so PostgreSQL plans over the days that matter and not over a year of
  *   partitions.
- * - The check for other deliveries of the RUC recognises open ones by next_due_at, which no other delivery has, instead
- *   of by estado. So PostgreSQL cannot use a partial index of open deliveries here. OFFSET 0 makes the check run row by
- *   row, so no more rows are checked once the LIMIT is reached.
+ * - The check for other deliveries of the RUC recognises an open one by its next_due_at, which only open ones have. If
+ *   it listed the open states instead, PostgreSQL could choose a partial index of open deliveries here. OFFSET 0 makes
+ *   the check run row by row, so no more rows are checked once the LIMIT is reached.
  * - The update finds the already locked rows by their key.
  * - Connections keep the plan (keptUnder), because planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery
@@ -178,7 +178,7 @@ const claimSql = (since: string) => `
 
 type Due = Pick<Claim, 'tookAll' | 'nextDueAt' | 'nextDueInMs'>;
 
-/** If nothing was claimed, the statement returns one row in which `day` is null. It has only the fields of `Due`. */
+/** If nothing was claimed, the statement returns one row. In this row only the fields of `Due` count; `day` is null. */
 type ClaimedRow = Due & (ClaimedDelivery | { day: null });
 
 async function claim(

@@ -23,7 +23,10 @@ export function dayInDeliveryId(id: string): string | null {
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day) ? day : null;
 }
 
-/** 128 bits of SHA-256 as base64url: 22 characters without a dot. */
+/**
+ * 128 bits of SHA-256 as base64url: 22 characters, none of them a dot. In the text that is signed, a dot separates the
+ * delivery's id from the time.
+ */
 export function digest(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest().subarray(0, 16).toString('base64url');
 }
@@ -82,7 +85,7 @@ export async function pageDeliveries(
   return withEvents(pool, rows);
 }
 
-/** Returns null if the account has no such delivery or its retention has ended. */
+/** Returns null if the account has no such delivery, or if the delivery was removed when its retention ended. */
 export async function readDelivery(pool: Pool, accountId: number, id: string): Promise<LoggedDelivery | null> {
   const day = await dayOfDelivery(pool, id);
   if (day === null) return null;

@@ -9,8 +9,8 @@ import { lockWork, raiseWork } from './work.ts';
  */
 
 /**
- * Pauses the webhook and holds its pending deliveries. Attempts in flight end by themselves. Returns false if the
- * webhook is already paused or deleted.
+ * Pauses the webhook and holds its pending deliveries except tests, which a paused webhook still gets. Attempts in
+ * flight end by themselves. Returns false if the webhook is already paused or deleted.
  */
 export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): Promise<boolean> {
   return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));

@@ -37,7 +37,10 @@ export interface NewRecovery {
 
 export interface RecoveryLimits {
   chunkRows: number;
-  /** A recovery waits while this many deliveries are due. So a new delivery never waits for a whole recovery. */
+  /**
+   * A recovery waits while its webhook has this many due deliveries or more. Otherwise a new delivery would wait until
+   * the whole recovery was sent.
+   */
   maxDue: number;
   waitMs: number;
 }

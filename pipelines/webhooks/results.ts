@@ -81,7 +81,10 @@ export interface AttemptResult {
   failure: string | null;
   response: Buffer | null;
   responseCut: boolean;
-  /** Wait before the next attempt after a failure; null if the retry schedule has ended. */
+  /**
+   * Milliseconds from the failure to the next attempt. Null after a success, for a test, and when the retry schedule
+   * has ended.
+   */
   retryInMs: number | null;
 }
 
@@ -116,14 +119,15 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
   return rows[0]!.updated;
 }
 
-// The lock on the webhook's row keeps a pause or a deletion out until the commit. Otherwise a pause or a deletion could
-// miss these rows when it updates the pending deliveries. If this statement has to wait for the lock, it then reads the
-// webhook's new state.
+// `FOR SHARE` locks the webhook's row, so that no pause and no deletion runs until the commit. Otherwise a pause, which
+// holds the pending deliveries, or a deletion, which cancels them, could miss a delivery that becomes pending here. If
+// this statement has to wait for the lock, it then reads the webhook's new state.
 //
-// The days are given as a lower bound and as a list, so that PostgreSQL plans over these partitions alone. Deliveries
-// are found by their lease token and not by estado. With a condition on estado, PostgreSQL could use the index of open
-// deliveries, which looks empty in old statistics (see claim.ts). A delivery has a lease token while it is en_curso,
-// and also after its webhook was deleted during the attempt.
+// The days are given as a lower bound and as a list, so that PostgreSQL plans over the partitions of these days alone.
+// Deliveries are found by their lease token and not by estado. With a condition on estado, PostgreSQL could choose the
+// index of open deliveries, because old statistics may show that index as empty (see claim.ts). It would then be read
+// however large it is. A delivery has a lease token while it is en_curso, and also after its webhook was deleted during
+// the attempt.
 const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed

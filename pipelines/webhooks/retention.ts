@@ -90,7 +90,10 @@ async function daysPast(pool: Pool, parent: 'event' | 'attempt', age: string): P
   return rows.map(({ day }) => day);
 }
 
-/** Returns null and changes nothing if another process removes days now or a lock was not free in time. */
+/**
+ * Runs `work` in a transaction that waits for each lock only a short time. Returns null and changes nothing if another
+ * process removes days now, if a lock was not free in time, or after another error of `leftToOthers`.
+ */
 async function underLockTimeout<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,

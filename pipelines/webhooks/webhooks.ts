@@ -27,8 +27,9 @@ export type CreateResult =
   | { ok: false; problem: 'too_many' }
   | { ok: false; problem: 'list_not_found'; list: number };
 
-// Held deliveries may be of any day, so `pendientes` counts over all days. The statements that use these columns have
-// names, so that connections keep their plans: planning takes longer than running.
+// The table `delivery` has a partition per day. A held delivery may be in any of them, so `pendientes` counts in all
+// partitions, and planning such a statement takes longer than running it. The statements that use these columns have
+// names, so that each connection keeps their plans.
 const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
   w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
   (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)

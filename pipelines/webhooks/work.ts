@@ -49,9 +49,10 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
 export const workChannel = 'delivery_work';
 
 /**
- * Records in the caller's transaction that webhooks have deliveries to send, of this day or later. Returns the webhooks
- * that no worker has leased, because only these need a wake-up. A worker that has a lease is notified at the commit. If
- * it misses the notification, it still sees the raised wake_seq when it ends its round (`releaseWork`).
+ * Records in the caller's transaction that webhooks have deliveries to send. Returns the webhooks that no worker has
+ * leased, because only these need a wake-up. A worker that has a lease is notified at the commit. If it misses the
+ * notification, it still sees the raised wake_seq when it ends its round (`releaseWork`).
+ * @param day the day of the earliest of these deliveries
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];

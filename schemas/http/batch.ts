@@ -24,8 +24,8 @@ export const batchRequest = z.strictObject({
 const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
 
 /**
- * If `encontrado` is true or false, the RUC was looked up in a dated edition. If it is null, the RUC was not looked up,
- * and `codigo` is the reason.
+ * If `encontrado` is true or false, the RUC was looked up in the daily register. If it is null, the RUC was not looked
+ * up, and `codigo` is the reason.
  */
 export const batchEntry = z.discriminatedUnion('encontrado', [
   z.strictObject({

@@ -11,8 +11,8 @@ export function answerOf<Data extends z.ZodType, Meta extends z.ZodType>(data: D
 /** A day that exists, as YYYY-MM-DD. */
 export const day = z.iso.date();
 /**
- * A time with its UTC offset. Years outside 1900–9999 are refused, because PostgreSQL and JavaScript read them
- * differently.
+ * A time with its UTC offset. Times before 1900, and from 9999-12-31 on, are refused, because PostgreSQL and JavaScript
+ * read such years differently.
  */
 export const instant = z.iso
   .datetime({ offset: true, error: 'debe ser una hora ISO 8601 con su desfase' })

@@ -27,7 +27,10 @@ const newMembers = z.union([
   z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),
 ]);
 const membersAdded = z.strictObject({
-  /** `en_padron`: whether the daily register has the RUC; null if it is not loaded yet or ClickHouse did not answer. */
+  /**
+   * `en_padron`: whether the daily register has the RUC; null if the register is not loaded yet or ClickHouse did not
+   * answer.
+   */
   agregados: z.array(z.strictObject({ ruc: rucText, en_padron: z.boolean().nullable() })),
   ya_estaban: z.array(rucText),
   /** RUCs of natural persons are masked here. */

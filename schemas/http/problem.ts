@@ -65,7 +65,7 @@ export const problemDocument = z.strictObject({
       z.strictObject({ cubre: yearRange }),
     ])
     .optional(),
-  /** For cuota_agotada: how many look-ups the account has left. The request needs more. */
+  /** For cuota_agotada: how many look-ups the account has left. They are too few for the request. */
   disponible: z.int().min(0).optional(),
   /** For cursor_vencido: the oldest cursor that can still be used. All events after it are still stored. */
   cursor: z.string().optional(),

@@ -27,7 +27,10 @@ export interface Outcome {
 
 type Verdict = Omit<HealthVerdict, 'lastSuccessAt'>;
 
-/** Adds a round's outcomes to the endpoint's health. Any success resets the failures. A 410 pauses at once. */
+/**
+ * Adds a round's outcomes to the endpoint's health. Any success resets the count of failures. An answer 410 pauses the
+ * webhook at once. Other failures pause it when their number and the age of the first reach the limits of `rule`.
+ */
 export function judge(before: Health, outcomes: readonly Outcome[], rule: HealthRule): Verdict {
   let health = before;
   let pause: Verdict['pause'] = null;

@@ -27,13 +27,16 @@ export interface RateState {
   emptyAtMs: number;
 }
 
-/** How many ms a request may be ahead of even spacing. So the requests of a tenth of a second can be sent together. */
+/**
+ * The rate gives each request its own moment, evenly spaced. A request may be sent this many ms before its moment, so
+ * the requests of a tenth of a second can be sent together.
+ */
 const burstMs = 100;
 
 /**
- * A correct bucket is never this many ms ahead of even spacing: it is ahead by at most one burst or one spacing, which
- * is a second at the lowest rate. A bucket that is farther ahead was filled by another worker's clock, or this clock
- * was set back since. It counts as empty, because otherwise the wait could last for ever.
+ * Requests are ahead of even spacing by at most one burst or one spacing, and at the lowest rate the spacing is a
+ * second. So if a bucket is farther ahead than this many ms, another worker's clock filled it, or this clock was set
+ * back since. It then counts as empty, because otherwise the wait could last for ever.
  */
 const farthestAheadMs = 1_500;
 

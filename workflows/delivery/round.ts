@@ -56,7 +56,10 @@ interface Ended extends Omit<Outcome, 'at'> {
  */
 const windowSpread = 0.3;
 
-/** What a round does next when it has no attempt in flight and no unrecorded result. `moves`: it ends, see #moves. */
+/**
+ * What a round does next when nothing is in flight and every result is recorded. `ended` (its time is over or the
+ * worker stops), `moves` (to the other queue, ordinary or slow) and `has nothing` end it.
+ */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
 function isFinal(idle: Idle): boolean {
@@ -65,8 +68,9 @@ function isFinal(idle: Idle): boolean {
 
 /**
  * Sends the due deliveries of a webhook within the webhook's limits (requests per second and in flight). It ends when
- * nothing more can start or its time is over. Results that arrive together are recorded in one transaction. All times
- * are by performance.now(), because the clock may be set meanwhile. Only the rate uses the clock.
+ * nothing more can start or its time is over. Results that arrive together are recorded in one transaction. Times are
+ * by performance.now(), because somebody may set the clock. Only the rate limit uses the clock, because the next round
+ * continues it, maybe in another process.
  */
 export class Round {
   readonly #dependencies: RoundDependencies;
@@ -125,7 +129,8 @@ export class Round {
   }
 
   async #step(): Promise<RoundResult | null> {
-    // Reset before the reads below. A notification from here on may announce something that these reads miss.
+    // The reset comes before this step reads PostgreSQL. The reads may miss what a later notification announces, so
+    // the notification must not be forgotten.
     this.#notifier.reset();
     await this.#recordResults();
     const ended = this.#stop.aborted || performance.now() >= this.#endsAt;
@@ -139,7 +144,7 @@ export class Round {
     }
     const idle = this.#idle(claim, ended);
     if (isFinal(idle) && known !== null) {
-      // Claim again before the round ends, because `known` is an older claim.
+      // `known` is an older claim, and deliveries may have become due since. So the round claims again before it ends.
       this.#seen = null;
       return null;
     }
@@ -150,7 +155,7 @@ export class Round {
     return null;
   }
 
-  /** Waits for the notifier, at most `ms` or until a delivery is due. On timeout, the next step claims again. */
+  /** Waits for a notification, a due delivery or `ms` milliseconds. Unless notified, the next step claims again. */
   async #wait(ms: number): Promise<void> {
     const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
     if (!(await this.#notifier.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;

@@ -41,7 +41,8 @@ const exchangeTimeoutMs = 15_000;
 export const defaultDeliverySettings: DeliverySettings = {
   egress: {
     connectTimeoutMs: 5_000,
-    // An exchange ends by its own limit, which is shorter. These two limits only close sockets left open by a fault.
+    // An exchange (a request with its answer) ends by `exchangeTimeoutMs`, which is shorter than the next two limits.
+    // They only close sockets that a fault left open.
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
     // Several customers may use one host (an automation service). With a low limit, one slow endpoint would take the

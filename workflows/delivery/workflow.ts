@@ -16,7 +16,8 @@ const roundOptions: ActivityOptions = {
   // A round ends by itself within 30 s. Leases, not this timeout, keep two rounds from sending the same delivery.
   startToCloseTimeout: '60 seconds',
   heartbeatTimeout: '20 seconds',
-  // PostgreSQL may be down, or a key may be missing. The round is retried until it works; no delivery is lost.
+  // PostgreSQL may be down, or WEBHOOK_SECRET_KEYS may lack the key that opens the webhook's secret. The round is
+  // retried until it works; no delivery is lost.
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
 };
 const ordinary = proxyActivities<DeliveryActivities>(roundOptions);
@@ -28,9 +29,10 @@ const maxWakesPerRun = 1_000;
 const maxRoundsPerRun = 300;
 
 /**
- * Delivers a webhook's events. It runs a round, sleeps until a delivery is due or a wake-up arrives, and starts again.
- * It ends when nothing is due or the webhook is paused or deleted. All state is in PostgreSQL; the workflow keeps only
- * the timers and the rate.
+ * Delivers a webhook's events. It runs a round (the activity `deliverRound`), sleeps until a delivery is due or a
+ * wake-up arrives, and starts again. It ends when no delivery will be due, or when the webhook is paused or deleted.
+ * Deliveries are in PostgreSQL; the workflow keeps only its timers, the rate limit's state and whether the endpoint is
+ * slow.
  */
 export async function deliver(input: DeliverInput): Promise<void> {
   let wakes = 0;

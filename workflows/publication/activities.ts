@@ -77,7 +77,10 @@ type Step<Arguments extends unknown[], Result> = (
   ...args: Arguments
 ) => Promise<Result>;
 
-/** What a step works on. The step's first argument is a register. The second is the number of any other subject. */
+/**
+ * What a step works on. The first argument of every step is a register. If the subject is not the register itself, the
+ * second argument is the number of the publication, edition or correction.
+ */
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 /**
@@ -146,7 +149,8 @@ async function withHeartbeats<Result>(
   const hanging = setTimeout(() => {
     stall.abort(new Error(`the step made no progress for ${limits.maxStallMs} ms`));
   }, limits.maxStallMs);
-  // Keep an earlier attempt's details until this attempt reports. They contain what Kafka has acknowledged.
+  // Until this attempt reports, its heartbeats repeat the details of the attempt before. They contain what Kafka has
+  // acknowledged. Without them, a further attempt would send all of it again.
   let last: unknown = context.info.heartbeatDetails;
   const heartbeats = setInterval(() => context.heartbeat(last), limits.heartbeatEveryMs);
   try {

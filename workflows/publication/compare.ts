@@ -40,9 +40,9 @@ export async function comparePublication(
       workDir: dependencies.workDir,
       base: baseOf(head),
       edition: head.edition + 1,
-      // The time of verification, so that a repeat gives the same bytes. Only lists and webhooks that existed at that
-      // time get events. A publication is verified again after an operator's approval, so the time of verification is
-      // never before the approval.
+      // When the publication was verified, or last compared if that comparison no longer holds. A repeat of this step
+      // finds the same time, and so gives the same bytes. Only lists and webhooks that existed at this time get events.
+      // It is never before an operator's approval, because an approved publication is verified again.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };
@@ -53,7 +53,8 @@ export async function comparePublication(
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
       // The row store (pipelines/diff/large/row-store.ts) becomes full once every few years. With `previous`, the
-      // comparison starts a new row store, and unchanged rows make no events.
+      // comparison is a re-baseline: it starts a new row store, and it writes unchanged rows as `r`, which make no
+      // events.
       previous = await previousOf(dependencies, head);
       return await compare();
     });
@@ -86,8 +87,8 @@ async function wasReadDifferently(
 }
 
 /**
- * Finds the head's publication and overlay, so that today's parser can read them again. The overlay holds every row in
- * which the head's state differs from its publication, including later corrections.
+ * Finds the head's publication, so that today's parser can read it again, and the head's overlay. The overlay holds
+ * every row in which the head's state differs from that publication, also because of later corrections.
  */
 async function previousOf(dependencies: CompareDependencies, head: Head): Promise<Previous> {
   const { register } = head;
@@ -130,7 +131,10 @@ export function baseOf(head: Head): CompareInput['base'] {
   return { edition: head.edition, changeFileSha256: head.change_file_sha256 };
 }
 
-/** Runs a comparison. If the head's files in WORK_DIR are missing or damaged, rebuilds the files and runs it again. */
+/**
+ * Calls `run`, which compares or corrects. If the base's files in WORK_DIR are missing or damaged, rebuilds these files
+ * and calls `run` again.
+ */
 export async function orRebuild<Result>(
   dependencies: CompareDependencies,
   input: { register: RegisterName; base: CompareInput['base'] },

@@ -42,7 +42,10 @@ const countsSchema = z.object({
   repaired: count.default(0),
   /** Rows that a correction left unchanged, because they had changed again after the undone edition. */
   conflicts: count.default(0),
-  /** Events that the edition would make on the watch lists of that time. Absent if the register makes no events. */
+  /**
+   * Events that the edition would make on the watch lists as they were at the comparison. Absent if the register makes
+   * no events.
+   */
   notices: count.optional(),
   watchedCompanies: count.optional(),
 });
@@ -169,7 +172,10 @@ function changed(counts: KindCounts): number {
   return counts.updated + counts.inserted;
 }
 
-/** Number of rows in the edition before (if there is one). Rows that a re-baseline writes as `r` existed before too. */
+/**
+ * Number of rows in the edition before. The rows that a re-baseline writes as `r` existed before, so they are not
+ * subtracted. The number means nothing for a first edition, whose rows are all `r`.
+ */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;
 }

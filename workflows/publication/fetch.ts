@@ -48,7 +48,8 @@ export async function fetchPublication(
   const publication = await findPublication(dependencies.pool, id);
   if (publication === null || publication.state !== 'detectada') return { outcome: 'known', publicationId: id };
   const file = await dependencies.archive.incomingFile(`${register}-${id}.part`);
-  // Use the address at which this publication was found, because another month may be the newest by now.
+  // Use the address at which this publication was found. A monthly file has another address each month, so the newest
+  // file may be at another address by now.
   const url = publication.url ?? dependencies.sources[register].url;
   const downloaded = await downloadOrRefuse(dependencies, { register, id, url, file });
   if (downloaded === null) return { outcome: 'quarantined', publicationId: id };
@@ -62,7 +63,8 @@ export async function fetchPublication(
   const date = 'undated' in dating ? null : dating;
   const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
   const version = { etag, lastModified };
-  // If the process dies before this commit, the archived file and the note remain, and the repeat continues here.
+  // If the process dies before this commit, the archived file and the note of the finished download (part-file.ts)
+  // remain. So the repeat downloads nothing and comes here again.
   const recorded = await inTransaction(dependencies.pool, (client) =>
     recordDownload(client, id, { sha256, bytes, version, date }, problem),
   );
@@ -98,8 +100,8 @@ async function downloadOrRefuse(
 
 /**
  * Archives the file. If its bytes have changed since they were received (two processes wrote it, or the disk is
- * faulty), removes the file and its note and throws, so that the next try downloads again. Otherwise every try would
- * fail on the same bytes for ever.
+ * faulty), removes the file and the note beside it (part-file.ts) and throws, so that the next try downloads again.
+ * Otherwise every try would fail on the same bytes for ever.
  */
 async function putOrStartOver(archive: Archive, name: ObjectName, file: string): Promise<void> {
   try {

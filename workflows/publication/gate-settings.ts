@@ -6,11 +6,14 @@ export interface GateSettings {
   minRowsShare: number;
   /** Largest share of lines that may be rejected. */
   maxRejectedShare: number;
-  /** Largest share of rows that may change in one kind of taxpayer. `changedMedianFactor` may raise it. */
+  /** Largest share of companies' rows, and of all other rows, that may change. `changedMedianFactor` may raise it. */
   maxChangedShare: number;
   /** Largest share of companies in which one watched column may change. `changedMedianFactor` may raise it. */
   maxColumnChangedShare: number;
-  /** If this multiple of the last editions' median exceeds one of the two shares above, it is the limit. 0: never. */
+  /**
+   * Raises `maxChangedShare` and `maxColumnChangedShare`: if this multiple of the median share of the last editions is
+   * larger than the setting, it is the limit instead. With 0 it never is.
+   */
   changedMedianFactor: number;
   /** Number of last editions from which a median is taken. */
   medianEditions: number;
@@ -19,7 +22,7 @@ export interface GateSettings {
   maxEmptyShareMove: number;
   /** Largest number of events per watched company, as a multiple of the last editions' median. */
   noticesMedianFactor: number;
-  /** A gate never fails if fewer rows or events than this are affected, because their share means nothing. */
+  /** A gate on rows, cells or events passes if fewer than this are affected: a share of so few means nothing. */
   minAffectedRows: number;
 }
 
@@ -52,8 +55,8 @@ export const smallListGates: GateSettings = {
 };
 
 /**
- * A monthly edition has the changes of thirty days and new counts of workers. So half of its rows may change, or more
- * if twice the median of the last editions is more. Editions that an operator approved count in the median. The
+ * A monthly edition has the changes of thirty days and new counts of workers. So half of its rows may change, or twice
+ * the median share of the last editions, if that is larger. Editions that an operator approved count in the median. The
  * register has only some of the taxpayers, and its size moves more than the daily register's.
  */
 export const monthlyRegisterGates: GateSettings = {

@@ -60,7 +60,10 @@ export interface GateResult {
   text: string;
 }
 
-/** Checks all gates, in the order in which an operator reads them. */
+/**
+ * Checks the gates, in the order in which an operator reads them. A first edition has only the gates of the header and
+ * of the rejected lines, because the other gates compare it with the previous edition.
+ */
 export function checkGates(facts: GateFacts, settings: GateSettings): GateResult[] {
   const { rows, rejected, previous } = facts;
   const lines = rows + rejected;
@@ -97,7 +100,10 @@ interface Measured {
   limit: number;
 }
 
-/** The gate of a share that has an upper limit. It never fails if few rows are affected. */
+/**
+ * Checks a share that has an upper limit. The gate passes even above the limit if fewer than `minAffectedRows` rows,
+ * lines or cells are affected.
+ */
 function shareGate(
   gate: string,
   { affected, share, limit }: Measured,

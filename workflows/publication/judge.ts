@@ -75,7 +75,10 @@ export async function verifyPublication(
   return next;
 }
 
-/** Finds a publication's `Place` beside the head. Unless it is `next`, the same transaction ends the publication. */
+/**
+ * Finds a publication's `Place` relative to the head. If the place is not `next`, the publication is not compared: the
+ * same transaction moves it to quarantine or to a final state (see `endOf`).
+ */
 function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Place | 'gone'> {
   return inTransaction(pool, async (client) => {
     const head = await readHead(client, register, true);

@@ -104,7 +104,8 @@ export async function reconcileRegister(
   const found = await dependencies.verify(register, dependencies.report, dependencies.signal);
   if (found === null) return { outcome: 'skipped' };
   const { edition, equal, rows, differences, ...detail } = found;
-  // An edition that began during the check has already written rows that the checked edition does not have.
+  // If an edition began during the check, the difference may only be rows that this new edition has already written. So
+  // the check does not count.
   if (!equal && (await isMoving(dependencies.pool, register, edition))) return { outcome: 'skipped' };
   await recordReconciliation(dependencies.pool, { register, edition, equal, rows, differences, detail });
   if (equal) return { outcome: 'equal' };

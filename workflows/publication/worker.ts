@@ -122,8 +122,8 @@ export interface PublicationEngines
 }
 
 /**
- * A KeptProcess (job-process.ts) ends after this time without a job. The pause between two registers of a morning is
- * shorter.
+ * Small registers share two child processes (`KeptProcess` in job-process.ts). Each of them ends after this time
+ * without a job. The pause between two registers of a morning is shorter, so the next register finds them running.
  */
 const keptIdleMs = 30_000;
 

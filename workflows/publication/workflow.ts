@@ -48,7 +48,10 @@ const waiting = proxyActivities<PublicationActivities>({
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
-/** The daily check, which reads a whole register. Attempts are limited, because the next day's check comes anyway. */
+/**
+ * The step that compares a register's state in ClickHouse with the archive. It reads the whole register. Its attempts
+ * are limited, because the next day's check comes anyway.
+ */
 const checking = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '20 seconds',
@@ -80,9 +83,9 @@ async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> 
 }
 
 /**
- * Does the register's open work until none is left: first editions that Kafka has lost, then an unfinished edition,
- * then corrections, then archived publications in order of time. All state is in the catalogue, so the workflow may end
- * or restart at any point.
+ * Does the register's open work until none is left, in this order: editions that Kafka has lost, an unfinished edition,
+ * corrections, and archived publications by the time when they were published. All state is in the catalogue, so the
+ * workflow may end or restart at any point.
  */
 async function publishRegister({ register }: RegisterInput): Promise<PublishResult> {
   let wakes = 0;
@@ -139,7 +142,10 @@ async function finishEdition({ register }: RegisterInput, edition: number): Prom
   return await waiting.awaitNotified(register, edition);
 }
 
-/** Checks one register after another, because each check reads all of it. A failed check does not stop the others. */
+/**
+ * Checks one register after another and not all at once, because each check reads a whole register. A failed check does
+ * not stop the others.
+ */
 async function reconcileRegisters({ registers }: ReconcileInput): Promise<ReconcileResult> {
   const result: ReconcileResult = { equal: 0, different: 0, skipped: 0, failed: 0 };
   for (const register of registers) {

@@ -86,7 +86,8 @@ export async function insert(
   await writes.enter(signal);
   const parameters = new Map(Object.entries(request.parameters).map(([name, value]) => [`param_${name}`, value]));
   try {
-    // The call that counts rows cannot bind parameters. So they are SET, and a connection with them is not used again.
+    // `InsertRawAsyncConnection`, the engine's call that counts the written rows, cannot bind parameters. So a SET
+    // statement gives them to the connection. The connection would keep them, so no other query uses it.
     const result = await engine.connections.use(request, parameters.size > 0, async (connection) => {
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
       return engine.runs.during(request.queryId, signal, async ({ tag }) => {

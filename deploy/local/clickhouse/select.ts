@@ -54,7 +54,10 @@ class Outgoing {
     });
   }
 
-  /** Reads and drops the rest. While the engine waits to write, it does not notice that its query was killed. */
+  /**
+   * Reads the rest of the result and drops it. Otherwise the engine would wait to write into the full pipe, and while
+   * it waits, it does not notice that its query was killed.
+   */
   discard(): void {
     this.#discarding = true;
     this.#held = [];

@@ -19,7 +19,8 @@ export function makeServer(engine: Engine, account: Account): Server {
 }
 
 async function answer(engine: Engine, account: Account, message: IncomingMessage, response: ServerResponse) {
-  // `new URL` would read an address that begins with two slashes as another host.
+  // Text before the first slash is dropped, because `new URL` would take it as part of the host name. Slashes at the
+  // beginning become one slash.
   const url = new URL(`http://localhost${(message.url ?? '/').replace(/^[^/]*\/*/, '/')}`);
   if (url.pathname === '/ping') return void response.end('Ok.\n');
   if (url.pathname === '/replicas_status') return void response.end('Ok.\n');
@@ -33,7 +34,8 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
     authenticate(message, url.searchParams, account);
     const request = readRequest(message, url.searchParams);
     reply = new Reply(response, { ...about, queryId: request.queryId });
-    // As on a ClickHouse server, a GET must not change anything.
+    // As on a ClickHouse server, a request that is not a POST may only read (`readonly` = 2). A request that sets
+    // `readonly` itself keeps the value that it set.
     if (message.method !== 'POST' && !request.settings.has('readonly')) request.settings.set('readonly', '2');
     await serve(engine, message, request, reply, gone.signal);
   } catch (error) {
@@ -68,7 +70,10 @@ async function serve(
   }
 }
 
-/** Makes a SELECT fail with 396 when its result is larger than maxHeldResultBytes in the engine's memory. */
+/**
+ * Makes a SELECT fail with 396 when its result takes more than maxHeldResultBytes in the engine's memory. If the
+ * request sets its own limit, that limit counts instead.
+ */
 function held({ limits }: Engine, request: QueryRequest): QueryRequest {
   const limit = [
     ['max_result_bytes', String(limits.maxHeldResultBytes)],
@@ -78,8 +83,8 @@ function held({ limits }: Engine, request: QueryRequest): QueryRequest {
 }
 
 /**
- * Runs a statement whose result the engine returns in one buffer, which is faster than a pipe: a SELECT with
- * wait_end_of_query, and DDL, SHOW, EXPLAIN, SET and others whose result is short or missing.
+ * Runs a statement whose result the engine returns in one buffer, which is faster than a pipe. Such statements are a
+ * SELECT with wait_end_of_query, and DDL, SHOW, EXPLAIN, SET and others whose result is short or missing.
  */
 async function inOnePiece(
   engine: Engine,

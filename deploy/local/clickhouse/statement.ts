@@ -1,6 +1,9 @@
 import { failure } from './reply.ts';
 
-/** A parsed query text. Its kind decides where this process adds a clause, and the text is cut there. */
+/**
+ * A parsed query text. This process adds a clause to a `select` and to an `insert-data`, so their texts are cut at the
+ * place of that clause.
+ */
 export type Statement =
   /** The query to run is `body`, our INTO OUTFILE and `tail`. `tail` begins with FORMAT if the text names a format. */
   | { kind: 'select'; body: string; format: string | undefined; tail: string }
@@ -73,7 +76,7 @@ function insertWithData(sql: string, all: Token[]): Statement | undefined {
   const clause = isFormat ? before.start : last.start;
   const settings = all.find((token) => token.depth === 0 && isWord(token, 'SETTINGS') && token.start < clause);
   const cut = settings?.start ?? clause;
-  // A semicolon right after the name of the format ends the SQL, and the data begin on the next line.
+  // Skip a semicolon and the line end after the name of the format. The data begin after them.
   const between = isFormat ? /^[^\S\n]*;?[^\S\n]*\n?/.exec(sql.slice(last.end, last.end + 64))![0] : '';
   return {
     kind: 'insert-data',

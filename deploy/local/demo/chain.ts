@@ -49,7 +49,7 @@ interface ChainOptions {
   log: (line: string) => void;
   /** Called between two steps of the start. It throws when the start must not go on. */
   checkStopped?: () => void;
-  /** More variables for the product's processes. */
+  /** Environment variables that the product's processes and `padron` get besides those that the chain itself sets. */
   environment?: Record<string, string>;
 }
 

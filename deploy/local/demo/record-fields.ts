@@ -30,7 +30,7 @@ const sourceOfField: Readonly<Record<string, string>> = {
   es_buen_contribuyente: 'buenos_contribuyentes',
 };
 
-/** Every field of a taxpayer's record, in the order of the specification. */
+/** Every field of a taxpayer's record, in the order in which the API's answer has them. */
 export function fieldsOf({ body }: Lookup): ShownField[] {
   const dates = new Map<string, string>(body.meta?.fuentes?.map(({ registro, fecha_dato }) => [registro, fecha_dato]));
   return Object.entries(sourceOfField).map(([field, source]) => ({

@@ -112,7 +112,10 @@ function inventRegisters(rows: number, changes: Partial<Population>, month: Mont
   throw new RangeError(`no invented registers of ${rows} rows hold every kind of change: choose more rows`);
 }
 
-/** True when the monthly register has a value in each cell that a record shows. */
+/**
+ * True when the taxpayer is in the monthly register with an activity, a number of workers and a billing system (cells 6
+ * to 8). The invented register never lacks a value in the other cells that a record shows.
+ */
 function isComplete(population: Population, index: number, month: Month): boolean {
   const cells = monthlyCells(population, index, month);
   return cells?.slice(6, 9).every((cell) => cell !== missing) ?? false;

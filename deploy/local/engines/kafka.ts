@@ -146,7 +146,7 @@ function writeConfiguration(context: EngineContext, folder: string, data: string
   return file;
 }
 
-/** Property files are Latin-1. Other characters, and the backslash, are escaped. */
+/** Java reads property files as Latin-1, with escapes. So backslashes and all but printable ASCII are escaped. */
 function propertyText(value: string): string {
   return value.replace(/[^ -~]|\\/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -161,7 +161,7 @@ function commandLineOf(pid: number): string {
 interface Account {
   uid?: number;
   gid?: number;
-  /** Options for `setpriv`. */
+  /** Options with which `setpriv` starts a program under this account. Empty when the account need not change. */
   privileges: readonly string[];
   /** Words to put before a command to run it with this account. */
   prefix: readonly string[];
@@ -185,7 +185,8 @@ function postgresAccount(searchPath: string, program: string, directory: string)
     );
   }
   const plain = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  // access(2) checks the real user's rights. Unless that user is root, capabilities count only with no_setuid_fixup.
+  // access(2) checks the rights of the real user. If that user is not root, it ignores capabilities, unless the bit
+  // no_setuid_fixup is set.
   const passing = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
   const reaches = (file: string, kind: string) => spawnSync(setpriv, [...plain, '--', 'test', kind, file]).status === 0;
   const privileges = reaches(program, '-x') && reaches(directory, '-x') ? plain : [...plain, ...passing];

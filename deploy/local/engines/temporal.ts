@@ -62,7 +62,7 @@ async function resolveTemporal(store: ProgramStore): Promise<string> {
   return path.join(folder, 'bin', 'temporal');
 }
 
-/** True for the same major version with at least the wanted minor and patch. */
+/** True when `found` has the same major version as `wanted` and is not older. */
 export function isSuitable(found: string, wanted: string): boolean {
   const [foundMajor, ...foundRest] = found.split('.').map(Number);
   const [wantedMajor, ...wantedRest] = wanted.split('.').map(Number);
@@ -74,7 +74,8 @@ export function isSuitable(found: string, wanted: string): boolean {
 async function answers(context: EngineContext): Promise<boolean> {
   const connection = await Connection.connect({ address: frontendAddress(context), connectTimeout: '1s' });
   try {
-    // Unlike the health check, this call answers only once the server's own services have found each other.
+    // Temporal's health check answers too early. This call answers only once the server's own services have found each
+    // other.
     await connection.workflowService.describeNamespace({ namespace: 'default' });
     return true;
   } finally {

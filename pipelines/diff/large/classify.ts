@@ -12,7 +12,10 @@ const rowsPerBatch = 1024;
 export interface ClassifierDependencies {
   /** Index of the base. A row that equals the base's row skips the merge (merge.ts). If null, no row skips it. */
   base: EditionIndex | null;
-  /** If all lines of a RUC are bad and this index has the RUC, the RUC keeps its old row. */
+  /**
+   * Index of the head. It is also set for a re-baseline, where `base` is null. If all lines of a RUC are bad and the
+   * head has the RUC, the RUC keeps its old row. Null for a first edition.
+   */
   known: EditionIndex | null;
   spill: Spill;
   rejects: RejectList;
@@ -123,8 +126,8 @@ function bitsFor(index: EditionIndex | null): Int32Array {
 /**
  * Marks the ranks of a batch as seen. It also sets `differs` for rows without a rank and for repeats of a RUC, so that
  * they go to the merge. A repeat must go there even if it equals the base: the last line of a RUC counts, and the merge
- * knows only the lines in the spill. This loop stands alone and has no branches, for the same reason as
- * `EditionIndex.lookUp`.
+ * knows only the lines in the spill. Like `EditionIndex.lookUp`, this loop mostly waits for memory. It stands alone and
+ * has no branches, so that its cache misses overlap.
  */
 function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
   for (let row = 0; row < count; row += 1) {

@@ -42,7 +42,7 @@ export async function compareEdition(
   try {
     const edition = comparedEdition(input);
     const facts = { ...edition, hashSeed: edition.isFull ? newSeed(input, reading.text) : seedOfBase(input) };
-    // Another thread reads the publication while this thread reads the index.
+    // If the text is long, this starts another thread, which reads the publication while this thread reads the index.
     const pages = reading.start(facts.hashSeed);
     const base = input.base === null ? null : openBase(input, input.base);
     if (base !== null && !facts.isFull) requireSameParser(input.register, base.header);

@@ -27,7 +27,7 @@ interface CorrectionDependencies {
 
 /**
  * Goes through an edition's changes in RUC order and undoes each change whose result is still in the head. At the same
- * time it reads the head's overlay and copies the entries of all RUCs that it does not undo to the new overlay.
+ * time it reads the head's overlay. It copies an entry to the new overlay unless it undoes a change of the entry's RUC.
  */
 class Correction {
   readonly #dependencies: CorrectionDependencies;
@@ -37,7 +37,8 @@ class Correction {
   constructor(dependencies: CorrectionDependencies) {
     this.#dependencies = dependencies;
     this.#changes = new RowDecoder(dependencies.columns.length);
-    // Both compared rows come from stored states. So an empty cell is really empty and keeps no earlier value.
+    // In a publication, an empty cell of some columns keeps the earlier value. Here no column does so, because both
+    // compared rows come from stored states, in which an empty cell is really empty.
     this.#comparer = new RowComparer(dependencies.columns.map(() => false));
   }
 
@@ -60,7 +61,10 @@ class Correction {
     while (overlay.hasBelow('~')) this.#carry(await overlay.take());
   }
 
-  /** Returns true if the RUC got its earlier row back, false for a conflict. */
+  /**
+   * Undoes the change of one RUC and returns true. If the head no longer has the row that the change left, it lists a
+   * conflict and returns false.
+   */
   #undo(key: number, ruc: string, before: StoredRow | null, after: StoredRow | null): boolean {
     const { rows, writer, conflicts } = this.#dependencies;
     const current = rows.find(key);

@@ -64,7 +64,7 @@ export class EditionIndex {
     return this.firstRank[bucket + 1]! - this.firstRank[bucket]!;
   }
 
-  /** Returns the rank of a key, or -1 if the index does not have the key. */
+  /** Returns the key's rank (the number of rows with a smaller key), or -1 if the index does not have the key. */
   rankOf(key: number): number {
     const pair = (this.firstPair[key >>> bucketBits]! + ((key >>> 5) & (wordsPerBucket - 1))) * 2;
     const bits = this.table[pair]!;
@@ -83,7 +83,7 @@ export class EditionIndex {
 
   /**
    * Writes the rank of each row in `[from, to)` to `ranks`, from index 0 on. The rank is -1 if the index does not have
-   * the row's key. `noKey` counts as a key in a range without rows.
+   * the row's key. It is also -1 for `noKey`, the key of a line without a good RUC.
    *
    * This loop and `compareHashes` mostly wait for memory, so their cache misses must overlap, with few instructions
    * between them. So they have no branches and no imported names (V8 checks an imported name at every use), and four

@@ -24,7 +24,7 @@ export class StateWriter {
   readonly #builder: IndexBuilder;
   readonly #hash = new Int32Array(2);
 
-  /** `base` is the index from which the new index is made; null for a full edition. */
+  /** `base` is the index from which the new index is made. It is null for a first edition or a re-baseline. */
   constructor(workDir: string, facts: ChangeFileFacts, base: EditionIndex | null) {
     this.#facts = facts;
     this.#base = base?.header ?? null;
@@ -112,7 +112,10 @@ export class EditionWriter {
     return this.#state.tally;
   }
 
-  /** Writes a row that is new (`c`), or a row of a full edition (`isFull`) that is no change (`r`). */
+  /**
+   * Writes a row as `c` if its key is new. Writes it as `r` if it is no change; only a first edition or a re-baseline
+   * has such rows.
+   */
   insert(op: 'r' | 'c', key: number, row: StoredRow, line: number | null): void {
     this.#state.set(op, key, row, 0);
     this.#changes.write(op, null, row, line);

@@ -63,7 +63,8 @@ export async function* pagesOf(
     while (region.from < region.limit) {
       page ??= emptied(await freePage());
       readInto(page, region, seed, format.cells);
-      // A region may be only the line that lies across two pieces of text. Its page is then filled from the next piece.
+      // The line that lies across two pieces of text is a region of its own. The lines of the next region then go into
+      // the same page. Otherwise that single line would take a whole page.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
       page = null;
@@ -136,7 +137,10 @@ function skipHeader(region: LineRegion, format: LargeFormat): void {
   region.from = region.bytes.indexOf(0x0a, end) + 1;
 }
 
-/** Whole lines: the range `[from, limit)` of `bytes`. `bytes` has at least `slackBytes` more bytes after `limit`. */
+/**
+ * Whole lines: the range `[from, limit)` of `bytes`. At least `slackBytes` bytes follow `limit`, because the functions
+ * that read lines may read that far past their end.
+ */
 export interface LineRegion {
   bytes: Uint8Array;
   view: DataView;

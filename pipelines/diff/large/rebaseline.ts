@@ -22,7 +22,10 @@ interface RebaselineDependencies {
   module: LargeModule;
   limits: CompareLimits;
   facts: ChangeFileFacts;
-  /** The head's rows. `#before` uses a row only if neither the head's publication nor its overlay has the RUC. */
+  /**
+   * The head's index and rows. The index shows which RUCs the head has. The cells of a row count only if neither the
+   * head's publication (as today's parser reads it) nor the overlay has the RUC (see `#before`).
+   */
   baseRows: BaseRows;
   /** The rows of the new publication. `classifier` put them there. */
   spill: Spill;
@@ -138,8 +141,9 @@ class Rebaseline {
       writer.overlay.write(after, 'empty_cell', line);
       writer.tally.keptCells += 1;
     }
-    // If neither the head's publication nor its overlay has the RUC, an older parser read the old row. A difference
-    // between the two rows then proves no change.
+    // If neither the head's publication (as today's parser reads it) nor the overlay has the RUC, `before` is a row
+    // that an older parser read. A difference between `before` and `after` then proves no change, and the row is
+    // written as `r`.
     const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
     const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
     if (changedInWorld === 0) writer.insert('r', key, after, line);

@@ -22,7 +22,10 @@ export class BaseRows {
     this.#store = new RowStore(folder, register, index.header.segments);
   }
 
-  /** Announces that `rows` of the next `of` rows will be read. If that is over 5%, they are read by the megabyte. */
+  /**
+   * Announces that the caller will read `rows` out of the next `of` rows. If that is over 5 %, each access to the file
+   * reads a megabyte, which also has the rows that follow. Otherwise it reads only enough for one row.
+   */
   expect(rows: number, of: number): void {
     this.#store.expect(rows * 20 > of ? 'many' : 'few');
   }
@@ -55,7 +58,7 @@ export class BaseRows {
 
 /**
  * A position in the store has 32 bits. At 2.5 MB of changed rows a day, the store is full three years after a first
- * load.
+ * load. Then `append` throws `row_store_full`, and a re-baseline begins a new store.
  */
 const maxRowStoreBytes = 2 ** 32 - 1;
 
@@ -165,7 +168,10 @@ export class SegmentWriter {
     return this.#file.bytes + this.#used;
   }
 
-  /** Appends a row and its line end. Returns the row's position. @throws CompareError `row_store_full` */
+  /**
+   * Appends a row and its line end to the segment. Returns the row's position in the whole row store.
+   * @throws CompareError `row_store_full`
+   */
   append({ view, start, end }: StoredRow): number {
     const length = end - start;
     const position = this.#from + this.bytes;
@@ -184,7 +190,10 @@ export class SegmentWriter {
     return position;
   }
 
-  /** Makes the segment durable. Callers do this before they finish the index that names it. */
+  /**
+   * Makes the segment durable under this name. Callers do this before they finish the index that names the segment.
+   * Otherwise a crash could leave an index whose segment is missing.
+   */
   finish(name: string): void {
     this.#flush();
     this.#file.finish(name);

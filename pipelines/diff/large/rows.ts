@@ -69,7 +69,7 @@ export class EmptyCells {
    * large registers are a single dash.
    */
   readonly dashes: 0 | 1;
-  /** Markers by their length. */
+  /** The markers of each length: element n has the markers of n bytes. */
   readonly #markers: Uint8Array[][];
 
   constructor(columns: number, markers: readonly string[]) {

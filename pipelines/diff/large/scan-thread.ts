@@ -53,7 +53,7 @@ export class ScanThread {
     this.#pages = memory.map(pageIn);
     const job: ScanJob = { register, path, limits, seed, pages: memory };
     this.#thread = startThread(new URL('./scan.worker.ts', import.meta.url), job);
-    // Messages that came before an error or the end of the thread are handled first.
+    // This yields all messages that came before an error or the end of the thread, and only then fails or ends.
     this.#messages = on(this.#thread, 'message', { close: ['exit'] }) as AsyncIterable<[FromThread]>;
     // A failure that comes when nobody reads the messages any more must not end this process.
     this.#thread.on('error', () => {});

@@ -61,9 +61,9 @@ export function endOfLine(bytes: Uint8Array, start: number): number {
   return lineEnd > start && bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
 }
 
-/** Lines that `scanRows` has read. Each array has one element per line. */
+/** Lines that `scanRows` has read. Each array except `repairable` has one element per line. */
 export interface RowBatch {
-  /** `noKey` for a bad line. */
+  /** The key of each line's RUC, or `noKey` for a bad line. */
   keys: Uint32Array;
   /** Where each line starts and ends. The range excludes the line end. */
   starts: Int32Array;
@@ -212,7 +212,8 @@ function readKey(word1: number, word2: number, word3: number): number {
   const digits1 = word1 & 0x0f0f0f0f;
   const digits2 = word2 & 0x0f0f0f0f;
   const digits3 = word3 & 0x000f0f0f;
-  // The top byte of each product is the weighted sum of its four digits. No lower byte can overflow into it.
+  // The top byte of each product is the weighted sum of the digits in its word (four, four and two digits). No lower
+  // byte can overflow into it.
   const sum =
     (Math.imul(digits1, 0x05040302) >>> 24) +
     (Math.imul(digits2, 0x07060504) >>> 24) +

@@ -9,7 +9,7 @@ import { type Cells, type OverlayRow, openBase, type SmallChange, sameCells } fr
 
 /**
  * Makes the edition that undoes an earlier edition. The same input always gives files with the same bytes.
- * @throws CompareError `not_correctable` when the earlier edition is full or has other columns than the head;
+ * @throws CompareError `not_correctable` when the earlier edition wrote every row or has other columns than the head;
  *   `parser_changed` when the head has other columns than this program; `index_missing` or `index_damaged` when the
  *   head's state must be rebuilt; `change_file_damaged`; the signal's reason when aborted
  */

@@ -81,10 +81,14 @@ interface PreviousReading {
 }
 
 /**
- * Makes the changes of a re-baseline (the first edition with a new parser version or new columns). Every row gets a
- * change. A known row is `u` when today's parser reads different values in the old and the new publication, in a column
- * that the head had. A row is `c` when neither the head nor its publication has the key, and `d` when the next state
- * lacks the key. Every other row is `r` and makes no event. `base` has the head's rows in today's columns.
+ * Makes the changes of a re-baseline (the first edition with a new parser version or new columns). Every key of the
+ * head and of the next state gets one of these:
+ * - `d` when the next state lacks the key.
+ * - `c` when neither the head nor its publication (`previous`) has the key.
+ * - `u` when both have it, and today's parser reads different values in the old and the new publication, in a column
+ *   that the head had.
+ * - `r`, which makes no event, in every other case.
+ * `base` has the head's rows in today's columns.
  */
 export function rebaseline(
   base: ReadonlyMap<string, Cells>,
@@ -138,7 +142,8 @@ export async function readText(register: RegisterName, path: string, limits: Pub
 /**
  * Reads the head's publication with today's parser and applies the head's overlay to the rows. In columns that the head
  * did not have, the cells come from the publication.
- * @throws CompareError `previous_unreadable`; `change_file_damaged` when the overlay is damaged
+ * @throws CompareError `previous_unreadable` when today's parser cannot read the publication; `change_file_damaged`
+ * when the overlay is damaged
  */
 export async function readPrevious(
   register: RegisterName,

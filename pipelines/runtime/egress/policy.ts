@@ -85,7 +85,8 @@ function kindOfIpv6(address: ipaddr.IPv6): AddressKind {
   const range: string = address.range();
   if (range === 'loopback' || range === 'uniqueLocal') return isAwsMetadata(parts) ? 'forbidden' : 'private';
   if (range !== 'unicast') return 'forbidden';
-  // An ISATAP interface identifier embeds an IPv4 address, and it can follow any prefix.
+  // An ISATAP interface identifier embeds an IPv4 address and can follow any prefix. So an address that looks public
+  // could lead to a private IPv4 host.
   if ((parts[4] === 0 || parts[4] === 0x200) && parts[5] === 0x5efe) return 'forbidden';
   return (parts[0]! & 0xe000) === 0x2000 ? 'public' : 'forbidden';
 }

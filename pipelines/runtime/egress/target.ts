@@ -68,7 +68,8 @@ function isOwnHost(url: URL, policy: EgressPolicy): boolean {
   return (policy.ownBaseUrls ?? []).some((base) => {
     const own = new URL(base);
     if (hostOf(own) !== hostOf(url)) return false;
-    // On a development machine every target is at the loopback address. Only the port shows whether it is our own.
+    // With `allowPrivateTargets` (tests and the demo), receivers and our own processes are all at the loopback address.
+    // Then only the port shows whether the target is our own.
     return !policy.allowPrivateTargets || portOf(own) === portOf(url);
   });
 }

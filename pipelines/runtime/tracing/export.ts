@@ -119,7 +119,8 @@ function makeLossLog(log: Logger): LossLog {
   return (fields, spans = 0) => {
     lost += spans;
     if (performance.now() - loggedAt < logEveryMs) return;
-    // An export may run in the context of some span. This line has nothing to do with that span's trace.
+    // An export may run while some span is active. The log line must not get that span's trace id, because the loss has
+    // nothing to do with that trace.
     context.with(ROOT_CONTEXT, () =>
       log.warn({ ...fields, spans: lost }, 'traces do not arrive; the work goes on without them'),
     );

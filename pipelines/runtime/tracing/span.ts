@@ -39,8 +39,9 @@ export function inSpan<Result>(
 }
 
 /**
- * Runs work that several spans wait for, in a span of its own. This span is a child of one of the waiting spans. It and
- * each of the others have links to each other. So a reader of any waiting span finds what it waited for.
+ * Runs work that several spans wait for, in a span of its own. This span is a child of one of the waiting spans. It has
+ * links to the other waiting spans, and they have links to it. So a reader of any waiting span finds what it waited
+ * for.
  */
 export function inSharedSpan<Result>(
   name: string,

@@ -25,7 +25,7 @@ function suppliersOf(kind: BarKind, population: Population): Membership {
   return { population, count, from: Math.floor(population.rows * part), entering: 1, leaving: 0, onePersonIn: 27 };
 }
 
-/** The RUC of a company that is barred for ever on day 1, or undefined when there is none. */
+/** The RUC of a company that has a sanction without an end on day 1, or undefined when there is no such company. */
 export function barredForGood(population: Population): string | undefined {
   const companies = membersOn(suppliersOf('sancionados', population), 1).filter(({ ruc }) => isCompany(ruc));
   const sanctions = (index: number) => sanctionsOf(hash(index, sizes.sancionados.salt));

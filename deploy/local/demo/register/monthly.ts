@@ -102,7 +102,7 @@ export function monthlyText(population: Population, month: Month): Readable {
         const cells = monthlyCells(population, index, month);
         if (cells !== null) lines.push(`${cells.join(delimiter)}${delimiter}${month.period}\n`);
       }
-      // Where the real file is Windows-1252, Latin-1 gives the same bytes for all letters of the word lists.
+      // Some months' real files are in Windows-1252. Latin-1 gives the same bytes for all letters of the word lists.
       yield Buffer.from(lines.join(''), encoding);
     }
   }
