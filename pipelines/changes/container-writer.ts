@@ -5,8 +5,11 @@ import { containerMagic } from './change-file.ts';
 
 /** The writer closes a block when its records have at least this many bytes. */
 const blockBytes = 256 * 1024;
-/** Most bytes of a record in `buffer`: two rows of 1,000 bytes (up to 3,000 in UTF-8) and the numbers around them. */
-const maxRecordBytes = 8 * 1024;
+/**
+ * Room for one record that is encoded into `buffer`: two rows (`maxRowBytes` in diff/large/scan.ts) and some numbers. A
+ * byte of Windows-1252 becomes at most three in UTF-8.
+ */
+const maxRecordBytes = 32 * 1024;
 
 export interface ContainerFile {
   path: string;

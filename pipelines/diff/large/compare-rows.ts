@@ -1,6 +1,6 @@
 import type { RowAt } from '../../changes/record-bytes.ts';
 import { isStrayByte, unreadableByte } from '../../registers/windows-1252.ts';
-import { cellEnds, maxLineBytes, pipe, slackBytes } from './scan.ts';
+import { cellEnds, maxRowBytes, pipe, slackBytes } from './scan.ts';
 
 export interface RowDifference {
   /** Bit c is set if column c differs; column 0 is the one after the RUC. No bit is set if the rows are the same. */
@@ -15,8 +15,7 @@ export class RowComparer {
   readonly #keepsPrevious: readonly boolean[];
   readonly #oldEnds: Int32Array;
   readonly #newEnds: Int32Array;
-  // Room for the longest merged row: each of its cells may be the longer one of two cells.
-  readonly #merged = new Uint8Array(2 * maxLineBytes + slackBytes);
+  readonly #merged = new Uint8Array(maxRowBytes + slackBytes);
   readonly #mergedView = new DataView(this.#merged.buffer);
 
   constructor(keepsPrevious: readonly boolean[]) {
@@ -25,7 +24,10 @@ export class RowComparer {
     this.#newEnds = new Int32Array(keepsPrevious.length + 1);
   }
 
-  /** Both rows must be canonical (`makeCanonical`). The result is valid until the next call. */
+  /**
+   * `makeCanonical` must have been applied to both rows, or equal rows could seem different. The result is valid until
+   * the next call.
+   */
   compare(before: RowAt, after: RowAt & { view: DataView; end: number }): RowDifference {
     cellEnds(before.bytes, before.start, this.#oldEnds);
     cellEnds(after.bytes, after.start, this.#newEnds);

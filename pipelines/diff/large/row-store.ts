@@ -23,8 +23,8 @@ export class BaseRows {
   }
 
   /**
-   * Announces that the caller will read `rows` out of the next `of` rows. If that is over 5 %, each access to the file
-   * reads a megabyte, which also has the rows that follow. Otherwise it reads only enough for one row.
+   * Announces that the caller will read `rows` out of the next `of` rows. If `rows` is over 5 % of `of`, each access to
+   * the file reads a megabyte, which also has the rows that follow. Otherwise it reads only enough for one row.
    */
   expect(rows: number, of: number): void {
     this.#store.expect(rows * 20 > of ? 'many' : 'few');
@@ -111,7 +111,7 @@ class RowStore {
     this.#windowBytes = density === 'many' ? widestWindowBytes : narrowWindowBytes;
   }
 
-  read(position: number): StoredRow {
+  read(position: number, windowBytes = this.#windowBytes): StoredRow {
     const row = this.#row;
     if (position >= this.#windowFrom && position < this.#windowTo) {
       row.start = position - this.#windowFrom;
@@ -119,14 +119,16 @@ class RowStore {
       if (row.end >= 0 && row.end < this.#windowTo - this.#windowFrom) return row;
     }
     const segment = this.#segmentAt(position);
-    const length = Math.min(this.#windowBytes, segment.from + segment.bytes - position);
+    const length = Math.min(windowBytes, segment.from + segment.bytes - position);
     readFully(segment.file, this.#memory, 0, length, position - segment.from);
     this.#windowFrom = position;
     this.#windowTo = position + length;
     row.start = 0;
     row.end = this.#memory.indexOf(lineFeed);
-    if (row.end < 0 || row.end >= length) throw this.#damaged(segment.name);
-    return row;
+    if (row.end >= 0 && row.end < length) return row;
+    // A row with cells of earlier lines may be longer than the narrow window.
+    if (windowBytes === narrowWindowBytes) return this.read(position, widestWindowBytes);
+    throw this.#damaged(segment.name);
   }
 
   close(): void {

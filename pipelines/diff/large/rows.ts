@@ -3,9 +3,9 @@ import { AvroCursor, writeLong } from '../../changes/avro.ts';
 import type { BlockCursor } from '../../changes/record-bytes.ts';
 import { byteOfCodePoint, encodeWindows1252, utf8Bytes, utf8Length } from '../../registers/windows-1252.ts';
 import { emptyRow, type StoredRow } from './row-store.ts';
-import { maxLineBytes, pipe, slackBytes } from './scan.ts';
+import { maxRowBytes, pipe, slackBytes } from './scan.ts';
 
-const memoryBytes = maxLineBytes * 2 + slackBytes;
+const memoryBytes = maxRowBytes + slackBytes;
 
 /** Turns the rows of a change back into the register's bytes. It reverses `encodeRow` and makes no strings. */
 export class RowDecoder {

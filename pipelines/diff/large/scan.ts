@@ -14,6 +14,12 @@ const space = 0x20;
  */
 export const maxLineBytes = 1000;
 
+/**
+ * Longest row of a state. It has the cells of one line, but up to three of them (`keepsPrevious` in schemas/registers.ts)
+ * may come from earlier lines.
+ */
+export const maxRowBytes = 4 * maxLineBytes;
+
 export type LineProblem =
   | 'too_long'
   | 'ruc_format'
@@ -111,7 +117,7 @@ export function scanRows(
   const maxRows = keys.length;
   const seed1 = seed.first | 0;
   const seed2 = seed.second | 0;
-  // The first pipe is read together with the RUC.
+  // The first pipe is read together with the RUC, so one pipe less than `cells` follows.
   const pipesAfterKey = (cells - 1) | 0;
   let start = position;
   let row = batch.count;
@@ -212,8 +218,8 @@ function readKey(word1: number, word2: number, word3: number): number {
   const digits1 = word1 & 0x0f0f0f0f;
   const digits2 = word2 & 0x0f0f0f0f;
   const digits3 = word3 & 0x000f0f0f;
-  // The top byte of each product is the weighted sum of the digits in its word (four, four and two digits). No lower
-  // byte can overflow into it.
+  // The check digit depends on a weighted sum of the first ten digits. The top byte of each product is the part of one
+  // word (four, four and two digits). No lower byte can overflow into it.
   const sum =
     (Math.imul(digits1, 0x05040302) >>> 24) +
     (Math.imul(digits2, 0x07060504) >>> 24) +
@@ -229,7 +235,7 @@ function readKey(word1: number, word2: number, word3: number): number {
   );
 }
 
-/** Writes the two lanes of the hash of row `[start, end)` to `into`. Reads up to `slackBytes` past `end`. */
+/** Writes the two lanes (halves) of the hash of row `[start, end)` to `into`. Reads up to `slackBytes` past `end`. */
 export function hashOfRow(view: DataView, start: number, end: number, seed: HashSeed, into: Int32Array): void {
   let lane1 = seed.first | 0;
   let lane2 = seed.second | 0;

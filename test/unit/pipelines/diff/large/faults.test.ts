@@ -1,13 +1,17 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CompareError } from '../../../../../pipelines/changes/errors.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { runInChild } from '../../../../../pipelines/diff/child.ts';
 import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
+import { maxLineBytes, maxRowBytes } from '../../../../../pipelines/diff/large/scan.ts';
 import { ScanThread } from '../../../../../pipelines/diff/large/scan-thread.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
+import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
+import { registerNames, registers } from '../../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
 import { type Fault, writeFault } from '../../../../fixtures/padron-reducido/faults.ts';
-import { Harness } from './harness.ts';
+import { Harness, readContainer } from './harness.ts';
 
 let harness: Harness;
 beforeEach(() => {
@@ -180,4 +184,40 @@ describe('in a child process', () => {
     expect(failure).toMatchObject({ code: 'compare_crashed', retryable: true, isPublicationFault: false });
     expect(existsSync(harness.publicationPath)).toBe(true);
   });
+});
+
+/** Lines of companies in the order of their RUCs. Characters such as € take one byte in a line and three in UTF-8. */
+const lineOf = (at: number, nombre: string, ubigeo: string, via: string) =>
+  encodeWindows1252(`${rucOfKey(400_000_000 + at)}|${nombre}|ACTIVO|HABIDO|${ubigeo}|AV.|${via}|${'-|'.repeat(8)}`);
+
+it('keeps every byte of merged rows that are longer than a line and full of characters of three bytes in UTF-8', async () => {
+  const longs = Array.from({ length: 300 }, (_, at) => '\u20ac'.repeat(880 + (at % 30)));
+  await harness.publish(longs.map((long, at) => lineOf(at, long, '150101', '')));
+  // The names are kept from the edition before, so these rows are longer than any line, before and after.
+  await harness.publish(longs.map((long, at) => lineOf(at, '', '150102', long)));
+  const { changeFile } = await harness.publish(longs.map((long, at) => lineOf(at, '', '150103', long)));
+  const changes = await readContainer<ChangeRecord>(changeFile.path);
+  expect(changes).toHaveLength(longs.length);
+  for (const [at, { before, after }] of changes.entries()) {
+    const long = longs[at]!;
+    expect(before).toMatchObject({ nombre: long, ubigeo: '150102', nombre_via: long });
+    expect(after).toMatchObject({ nombre: long, ubigeo: '150103', nombre_via: long });
+  }
+  expect(harness.workFiles(await harness.rebuild())).toEqual(harness.workFiles());
+});
+
+it('reads a row that is longer than a line from among rows that it need not read', async () => {
+  const long = 'A'.repeat(900);
+  const others = Array.from({ length: 100 }, (_, at) => lineOf(at + 1, `EMPRESA ${at}`, '150101', 'LIMA'));
+  await harness.publish([lineOf(0, long, '150101', ''), ...others]);
+  await harness.publish([lineOf(0, '', '150101', long), ...others]);
+  expect(await harness.publish([lineOf(0, '', '150102', long), ...others])).toMatchObject({
+    updated: 1,
+    unchanged: 100,
+  });
+});
+
+it('allows for every cell of a register that may come from an earlier line', () => {
+  const kept = registerNames.map((name) => registers[name].columns.filter(({ keepsPrevious }) => keepsPrevious).length);
+  expect((Math.max(...kept) + 1) * maxLineBytes).toBe(maxRowBytes);
 });
