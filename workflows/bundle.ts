@@ -24,7 +24,7 @@ export function temporalLogger(log: Logger): TemporalLogger {
   };
 }
 
-/** Turns bigints into texts. Temporal's fields hold times as bigints, which JSON cannot express. */
+/** Turns bigints into texts. The fields of Temporal's log lines hold times as bigints, which JSON cannot express. */
 function plain(fields: object): Record<string, unknown> {
   const texts = Object.entries(fields).map(([name, value]) => [
     name,

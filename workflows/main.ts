@@ -66,7 +66,7 @@ const schema = z.object({
 const stopMs = 10_000;
 const queryTimeoutMs = 130_000;
 
-// The mailer is made here only to report a missing sender address with the other wrong settings. It does not connect.
+// The mailer is made here only to report a missing SMTP_FROM before anything is opened. It does not connect.
 const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -77,7 +77,8 @@ const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
 
 await lifecycle.run(async () => {
   lifecycle.onStop('traces', stopTracing);
-  // Install this before any connection, so that Temporal writes to our log. `lifecycle` handles SIGTERM and SIGINT.
+  // Install this before any connection, so that Temporal writes to our log. `shutdownSignals` is empty, because
+  // `lifecycle` handles SIGTERM and SIGINT.
   Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
   const metrics = makeMetrics('worker');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);

@@ -224,9 +224,9 @@ class Draft {
   }
 
   /**
-   * @param place SQL that computes the row's place
-   * @param places the places that `place` can give. The place is part of the order only when there are several. For the
-   *   tier `any` the list is empty, because its rows are not ordered by place.
+   * @param place SQL for a row's place: how well its name matches (`place` of Rank in rank.ts)
+   * @param places all places that this SQL can give, lowest first. With fewer than two of them, the rows are not ordered
+   *   by place. It is empty for the tier `any`.
    */
   select(place: string, places: readonly number[], conditions: readonly string[], isRanked = this.#isRanked): string {
     const { after } = this.#question;

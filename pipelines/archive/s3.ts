@@ -23,7 +23,10 @@ import {
 } from './archive.ts';
 import { checkHash, IncomingFiles, type LocalCopies } from './local-copies.ts';
 
-/** An upload takes `partsInFlight` × `partBytes` of memory. S3 allows at most 10,000 parts per upload. */
+/**
+ * An upload takes `partsInFlight` × `partBytes` of memory. S3 allows at most 10,000 parts per upload, so the largest
+ * object has 156 GiB.
+ */
 const partBytes = 16 * 2 ** 20;
 const partsInFlight = 3;
 const limits = { connectTimeoutMs: 5_000, requestTimeoutMs: 60_000, attempts: 5 } as const;

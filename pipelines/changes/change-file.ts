@@ -187,7 +187,8 @@ export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
 }
 
 /**
- * Yields all records of a container as plain values, decoded by the container's schema. Too slow for millions of rows.
+ * Yields all records of a change file or an overlay as plain values, decoded by the schema in the file. This is too
+ * slow for millions of rows.
  * @throws CompareError `change_file_damaged`
  */
 export async function* decodeRecords<T>(path: string): AsyncGenerator<T> {

@@ -24,7 +24,7 @@ const ownFaults = [
   'row_store_full',
   /** A change file cannot be read, or does not follow the change file before it. */
   'change_file_damaged',
-  /** The child process (child.ts) ended without an answer, for example because it was killed or out of memory. */
+  /** The child process (child.ts) failed unexpectedly, or ended without an answer, for example when out of memory. */
   'compare_crashed',
 ] as const;
 

@@ -79,7 +79,7 @@ export class ChangeCursor extends AvroCursor {
 
 /** The part of a writer's schema that a reader needs to find the end of a record. */
 export interface ChangeLayout {
-  /** Number of cells of a row. */
+  /** Number of cells of a row, without the row's key. */
   columns: number;
   /** One function for each field that a later release added after `corrects`. The function skips this field. */
   skipAdded: readonly Skip[];

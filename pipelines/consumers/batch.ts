@@ -92,7 +92,10 @@ export function spanOptions(group: string, { register, topic, partition, ...batc
   };
 }
 
-/** Returns the first and last edition of a batch as span attributes. A partition holds its editions in order. */
+/**
+ * Returns the first and the last edition of a batch as span attributes. They are the editions of its first and its last
+ * record, because a partition holds its editions in order.
+ */
 export function editionsOf({ messages }: ChangeBatch): Attributes {
   try {
     const [first, last] = [peekChange(messages[0]!.value).edition, peekChange(messages.at(-1)!.value).edition];

@@ -87,8 +87,9 @@ export class CompanyNames {
   }
 
   /**
-   * Writes the company's row even if its name did not change, because an earlier parser may have read another name than
-   * `before` holds. So after an edition with every row, each company has a row of that edition or of a later one.
+   * Writes the company's row even if its name did not change. In a re-baseline, today's parser made `before`, and the
+   * table may have another name, which an earlier parser read. So after an edition with every row, each company has a
+   * row of that edition or of a later one.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);
@@ -145,7 +146,10 @@ export function readSearchedCells(cursor: AvroCursor): SearchedCells {
   return { nombre: cursor.string(), estado: cursor.string(), condicion: cursor.string(), ubigeo: cursor.string() };
 }
 
-/** Returns the rank among equal names: active companies that were found at their address have rank 0 and come first. */
+/**
+ * Returns a company's rank in search results. Active companies that were found at their address have rank 0 and come
+ * first.
+ */
 export function standingOf({ estado, condicion }: Pick<SearchedCells, 'estado' | 'condicion'>): number {
   if (estado !== 'ACTIVO') return 2;
   return condicion === 'HABIDO' ? 0 : 1;

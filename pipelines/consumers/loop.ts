@@ -83,7 +83,7 @@ function makeConsumer(kafka: Kafka, group: string, limits: LoopLimits): Consumer
     sessionTimeout: limits.sessionTimeoutMs,
     rebalanceTimeout: limits.rebalanceTimeoutMs,
     heartbeatInterval: limits.heartbeatMs,
-    // A topic may get more partitions. The client notices that after at most so many milliseconds.
+    // A topic may get more partitions. The client looks for new ones at least once in so many milliseconds.
     metadataMaxAge: 60_000,
     readUncommitted: false,
     retry: { retries: 8, initialRetryTime: 200, maxRetryTime: 5_000, factor: 0.2, multiplier: 2 },

@@ -48,7 +48,7 @@ export class PartitionWork {
   stopped(): readonly string[] {
     return [...this.#stopped];
   }
-  /** Returns why batches fail now, for the first of the partitions that fail; null if no partition fails. */
+  /** Returns the first partition whose batches fail now, with the name of the error; null if no partition fails. */
   problem(): string | null {
     return this.#failing.values().next().value ?? null;
   }
@@ -281,8 +281,8 @@ const passing = new Set([
 ]);
 
 /**
- * Whether an engine's failure passes by itself, so that the same batch is tried again. Any other error is a bug and
- * ends the process. If an error has the field `retryable`, this field decides.
+ * Whether an error passes by itself, for example because a database is restarting. Then the same batch is tried again.
+ * Any other error is a bug and ends the process. If an error has the field `retryable`, this field decides.
  */
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

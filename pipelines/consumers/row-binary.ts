@@ -80,7 +80,7 @@ export class RowBinaryWriter {
     this.#bytes[this.#at++] = 0;
   }
 
-  /** Writes a String and reserves the room for it itself. @throws UndecodableRecord for a string above 2 MB */
+  /** Writes a String. It needs no call of `reserve` before. @throws UndecodableRecord for a string above 2 MB */
   text(value: string): void {
     this.reserve(value.length * mostBytesPerUnit + mostAround);
     const lengthAt = this.#at;
@@ -140,7 +140,10 @@ function writeEscape(target: Buffer, start: number, byte: number): number {
   return at;
 }
 
-/** Puts the LEB128 length before the text at lengthAt + 2. The text moves if the length takes 1 or 3 bytes. */
+/**
+ * Writes the length of a text at `lengthAt`, as LEB128. The text begins at `lengthAt + 2`, because most lengths take
+ * two bytes. If the length takes 1 or 3 bytes, the text moves. Returns the end of the text.
+ */
 function finishLength(target: Buffer, lengthAt: number, end: number): number {
   const length = end - lengthAt - 2;
   const size = sizeOfVarint(length);

@@ -105,8 +105,8 @@ async function announce(
     if (batch.isStale()) return; // Another consumer has the partition and handles this batch.
   }
   const day = limaDay(edition.detectedAt);
-  // This statement makes the day's partitions, and can be repeated. It has its own short transaction, because other
-  // processes that need the same day wait for the transaction's end.
+  // This statement makes the day's partitions of PostgreSQL's tables of events, and can be repeated. It has its own
+  // short transaction, because other processes that need the same day wait for the transaction's end.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
   const wrong =
@@ -140,7 +140,8 @@ async function eventsOfWatched(
 
 async function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): Promise<void> {
   await wake(idle).catch((error: unknown) => {
-    // The events and deliveries are stored, and the sweeper finds them. An error would only delay the stream.
+    // The events and deliveries are stored, and the sweeper finds them. To throw this error would only delay the
+    // batches that follow.
     metrics.wakesLost.inc();
     log.warn({ err: error, webhooks: idle.length }, 'wake-ups lost; the sweeper will make up for them');
   });

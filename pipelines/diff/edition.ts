@@ -61,7 +61,7 @@ export function requireSameParser(register: RegisterName, { parserVersion, colum
 /**
  * Checks the change file of the edition to be undone.
  * @throws CompareError `change_file_damaged` if the file is of another edition
- * @throws CompareError `not_correctable` if the edition cannot be undone
+ * @throws CompareError `not_correctable` if the edition wrote every row or has other columns than the head
  */
 export function requireCorrectable(header: ChangeFileHeader, { register, corrects, columns }: EditionFacts): void {
   if (header.register !== register || header.edition !== corrects) {

@@ -42,8 +42,8 @@ function* textsOf(entries: readonly object[], omitted: number): Generator<string
 }
 
 /**
- * Also escapes the control characters U+007F to U+009F, because they could control a terminal. `raw` can contain them,
- * because it has one character per byte of the line.
+ * Makes JSON in which the control characters U+007F to U+009F are escaped too, because they could control a terminal.
+ * The field `raw` of a rejected line can contain them, because it has one character per byte of the line.
  */
 function toJson(entry: object): string {
   return JSON.stringify(entry).replace(

@@ -38,11 +38,12 @@ const compareInput = z.object({
   /** Null for a first edition. */
   base: base.nullable(),
   /**
-   * Set when another parser version made the head, or a parser with other columns: the head's publication, and its
-   * overlay (the rows in which the head differs from that publication on purpose). The new edition is then a
-   * re-baseline. Today's parser reads the head's publication again, and the new publication is compared with that
-   * reading and the overlay, so that a new parser alone makes no change. Every row is written: as `u` when it differs
-   * in a column that the head had, as `c` when it is new, as `d` when it ended, else as `r`.
+   * Set when the head was made by another parser version, or by a parser with other columns. It has the head's
+   * publication, its overlay (the rows in which the head differs from that publication on purpose), and the names of
+   * the head's columns. The new edition is then a re-baseline. Today's parser reads the head's publication again, and
+   * the new publication is compared with that reading and the overlay, so that a new parser alone makes no change.
+   * Every row is written: as `u` when it differs in a column that the head had, as `c` when it is new, as `d` when it
+   * ended, else as `r`.
    */
   previous: z
     .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()).readonly() })
@@ -101,7 +102,7 @@ export interface CorrectResult extends CompareResult {
   conflictFile: { path: string; bytes: number } | null;
 }
 
-/** The result of a rebuild. `indexName` means the same as in CompareResult. */
+/** The result of a rebuild. `indexName` is the name of the state's working files without their endings. */
 export interface Rebuilt {
   edition: number;
   indexName: string;
@@ -139,9 +140,12 @@ export interface CompareResult {
   changeFile: { path: string; sha256: string; bytes: number };
   overlayFile: { path: string; sha256: string; bytes: number } | null;
   rejectFile: { path: string; bytes: number } | null;
-  /** Data lines of the publication: rows + rejected + duplicates. */
+  /**
+   * Data lines of the publication: rows + rejected + duplicates. In lists of barred suppliers there can be more lines,
+   * because several lines make one row.
+   */
   lines: number;
-  /** Distinct RUCs with a good line. */
+  /** Rows of the new state that good lines of the publication gave. */
   rows: number;
   /** Rows of the new state: rows + kept. */
   stateRows: number;
@@ -160,7 +164,10 @@ export interface CompareResult {
   deleted: number;
   /** Rows written as `r`: all rows of a first edition, or the rows of a re-baseline that are no change. */
   baseline: number;
-  /** Rows of the base that stay as they were, because every line of their key in the publication is bad. */
+  /**
+   * Rows of the base that stay as they were, because every line of their key in the publication is bad. In lists of
+   * barred suppliers, one bad line of the key is enough.
+   */
   kept: number;
   /** Rows in which an empty cell kept its previous value. */
   keptCells: number;
@@ -169,10 +176,10 @@ export interface CompareResult {
   changedByKind: { company: KindCounts; other: KindCounts };
   /** Empty cells of the new state, by column. */
   emptyByColumn: Record<string, number>;
-  /** Rows of the new state, by the first two digits of the RUC. */
+  /** Rows of the new state by kind of key: the first two digits of a RUC, or the kind of another id. */
   rowsByKind: Record<string, number>;
   parserVersion: number;
   columns: string[];
-  /** What the names of the working files from which the next comparison starts have in common (`workFileName`). */
+  /** The name of the new edition's working files, without the ending `.index` or `.rows` (see `workFileName`). */
   indexName: string;
 }

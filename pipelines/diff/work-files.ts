@@ -50,8 +50,9 @@ export function writeWhole(
 }
 
 /**
- * Removes this register's attempt files that are older than `maxAttemptAgeMs`, because their attempts are dead. Also
- * removes its finished working files that are not in `keep`. When `keep` is null, all finished files stay.
+ * Removes this register's attempt files that are older than `maxAttemptAgeMs`, because the processes that wrote them
+ * must have died. Also removes its finished working files that are not in `keep`. When `keep` is null, all finished
+ * files stay.
  */
 export function sweepWorkFiles(folder: string, register: RegisterName, keep: ReadonlySet<string> | null): void {
   const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.(index|rows)$`);

@@ -70,8 +70,8 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 /**
  * Requests that an edition be produced to Kafka again, because some of its rows did not arrive in ClickHouse. It
  * deletes the edition's end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows
- * once. The edition must be published and not materialised, because then there is no later edition yet. A repeat of the
- * request does no harm.
+ * once. The edition must be published and not materialised. Then it is the newest edition, so only its own end offsets
+ * are deleted. A repeat of the request does no harm.
  * @throws DecisionError `edition_unknown`; `state_forbids` when the edition is not published yet or is materialised
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {

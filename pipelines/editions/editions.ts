@@ -43,7 +43,10 @@ export async function findEdition(
   return rows[0] ?? null;
 }
 
-/** Number of the oldest edition that is still to be published, materialised or notified. */
+/**
+ * Number of the oldest unfinished edition: it is not yet published, not yet materialised, or not all its events are
+ * written.
+ */
 export async function oldestUnfinishedEdition(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ number: number }>(
     'SELECT number FROM edition WHERE register = $1 AND avisada_at IS NULL ORDER BY number LIMIT 1',
@@ -152,7 +155,7 @@ export interface EditionFacts {
   corrects: number | null;
   /** Columns of the edition's rows, in order. Editions of a later release may have other columns. */
   columns: readonly string[];
-  /** Whether this edition wrote every row. The table `register_change` has only those of its rows that changed. */
+  /** Whether this edition wrote every row. Even then, the table `register_change` has only those rows that changed. */
   isFull: boolean;
 }
 
@@ -174,7 +177,7 @@ export async function editionFacts(
 /** Where an edition ends in one partition of the register's Kafka topic of changes. */
 export interface EditionPartition {
   partition: number;
-  /** Number of the edition's changes in this partition, each counted once. */
+  /** Number of the edition's changes in this partition. A change that was produced twice counts once. */
   rows: number;
   end_offset: number;
 }

@@ -75,7 +75,10 @@ function endOfMonth(day: string): number {
 export interface RegisterFreshness
   extends Omit<Head, 'publication_sha256' | 'partitions' | 'change_file_sha256' | 'detected_at' | 'materialised'> {
   rows: number | null;
-  /** Number of the oldest edition that is still to be published, materialised or notified. */
+  /**
+   * Number of the oldest unfinished edition: it is not yet published, not yet materialised, or not all its events are
+   * written.
+   */
   on_its_way: number | null;
   /** When the oldest unfinished edition, correction or publication began. During a pause, publications do not count. */
   open_since: Date | null;

@@ -17,7 +17,10 @@ export interface Head {
   paused_at: Date | null;
   paused_by: string | null;
   paused_reason: string | null;
-  /** Hash of the head's change file. It is also in the names of the index and the row store. Null for edition 0. */
+  /**
+   * Hash of the head's change file. The index and row store of pipelines/diff have it in their file names. Null for
+   * edition 0.
+   */
   change_file_sha256: string | null;
   /** When the head's changes were found (`detected_at` of its records); null for edition 0. */
   detected_at: Date | null;

@@ -146,8 +146,8 @@ export async function lastKnownVersion(database: Queryable, register: RegisterNa
 
 /**
  * Call this when the archive has a publication's bytes. It moves the publication from `detectada` to `descargada`, or
- * with a `problem` to `en_cuarentena`. If another row has the same bytes and date, this row is deleted and the other
- * row gets the new validators, so that one publication is one row.
+ * with a `problem` to `en_cuarentena`. If another row has the same bytes and the same time of publication, the row `id`
+ * is deleted and the other row gets the new validators, so that one publication is one row.
  */
 export async function recordDownload(
   client: PoolClient,

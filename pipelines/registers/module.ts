@@ -44,10 +44,10 @@ export interface LargeFormat {
   /** Returns null when `line` is the known header, else a text that says what is wrong and never quotes the line. */
   problemOfHeader(line: Uint8Array): string | null;
   /**
-   * Turns the published text into the form that the scanner reads: a header line, then one line per row. Cells end with
-   * a pipe, lines end with LF, and the encoding is Windows-1252. Each line keeps its number. A line that is not a row
-   * stays unchanged, so that it is rejected with its own bytes. A register that is published in this form has no
-   * `canonical`.
+   * Turns the published text into the form that the scanner (pipelines/diff/large/scan.ts) reads: a header line, then
+   * one line per row. Cells end with a pipe, lines end with LF, and the encoding is Windows-1252. Each line keeps its
+   * number. A line that is not a row stays unchanged, so that it is rejected with its own bytes. A register that is
+   * published in this form has no `canonical`.
    */
   canonical?(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
 }

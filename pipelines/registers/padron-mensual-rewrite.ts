@@ -71,10 +71,11 @@ const maxLineBytes = 64 * 1024;
 const Meaning = { keep: 0, endCell: 1, endLine: 2, reject: 3, decode: 4 } as const;
 
 /**
- * Rewrites the text, line by line, into the form that the scanner reads: cells end with a pipe, lines end with LF, the
- * period is left out, and the encoding is Windows-1252. The header stays unchanged. Every line that is not a row of
- * this file (wrong cells, another period, a pipe inside a cell) stays unchanged too, and the scanner rejects it. The
- * result does not depend on how the input is cut into chunks. Memory stays at a few chunks.
+ * Rewrites the text, line by line, into the form that the scanner (pipelines/diff/large/scan.ts) reads: cells end with
+ * a pipe, lines end with LF, the period is left out, and the encoding is Windows-1252. The header stays unchanged.
+ * Every line that is not a row of this file (wrong cells, another period, a pipe inside a cell) stays unchanged too,
+ * and the scanner rejects it. The result does not depend on how the input is cut into chunks. Memory stays at a few
+ * chunks.
  */
 export async function* rewriteLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const text = new MonthlyText();

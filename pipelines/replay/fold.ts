@@ -153,7 +153,7 @@ interface Message {
  * same rows as it gave then, even if its columns differ from today's. The words of names always go into the serving
  * table `wordTable`: no word is ever removed from it, so a rebuild needs no second table of words.
  * @param withNames whether to insert names. It is false for editions before the last one that wrote every row anew: an
- * older parser read their names, and no later edition would delete these.
+ * older parser read their names, and no later edition would delete the rows of those names.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(

@@ -61,8 +61,8 @@ export async function rebuild(
       await shadow.drop();
       return rebuilt;
     } catch (error) {
-      // Whether or not the exchange has happened, `recover` copies rows of later editions than this rebuild's into the
-      // serving tables and then drops the shadow tables. If `recover` fails too, the next run begins with it.
+      // Whether or not the exchange has happened, `recover` copies the rows of editions that are newer than the rebuilt
+      // ones into the serving tables. Then it drops the shadow tables. If it fails too, the next run begins with it.
       await shadow.recover().catch(() => {});
       throw error;
     }
@@ -83,8 +83,8 @@ async function fillShadow(
   for (const { register, changeFiles, lastFull } of inputs) {
     const totalRows = changesIn(changeFiles);
     let rows = 0;
-    // Editions before `lastFull`, the last that wrote every row, are loaded too. Otherwise a replay of the topic would
-    // bring back rows that disappeared before that edition.
+    // Editions before `lastFull`, the last that wrote every row, are loaded too. Otherwise the tables would lack the
+    // deletions of these editions, and a replay of the topic would bring back rows that disappeared in them.
     for (const file of changeFiles) {
       const reportMore = (more: number) => {
         rows += more;

@@ -15,8 +15,8 @@ export const shadowTables = {
 const planTable = 'rebuild_plan';
 
 /**
- * Maps each register's code to the last of its editions that the shadow tables hold. Consumers write later editions
- * into the serving tables.
+ * Maps each register's code to the last of its editions that the shadow tables hold. During a rebuild, consumers write
+ * later editions into the serving tables, and `carryOver` copies those rows.
  */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
@@ -93,7 +93,9 @@ export class Shadow {
     }
   }
 
-  /** Copies the rows of editions later than `folded` from one set of tables into the other. It can be repeated. */
+  /**
+   * Copies the rows of editions later than those in `folded` from one set of tables into the other. It can be repeated.
+   */
   async carryOver(folded: FoldedEditions, from: Tables, to: Tables): Promise<void> {
     const there = await this.#existing([...Object.values(from), ...Object.values(to)]);
     for (const { kind, version, columns, register } of pairs) {

@@ -48,8 +48,8 @@ const historyText = `concat(ifNull(before, '-'), ifNull(after, '-'), reinterpret
   reinterpretAsFixedString(toUnixTimestamp64Milli(detected_at)), reinterpretAsFixedString(ifNull(corrects, toUInt64(0))))`;
 
 /**
- * Selects the newest version of each key. Until ClickHouse has merged its rows, it may store a version several times.
- * All rows of that version must be equal; otherwise the key is contradictory.
+ * Selects the newest version of each key. Until ClickHouse has merged its rows, it may have several rows of a version.
+ * If a key has different rows of its newest version, the key is contradictory.
  * @param key SQL for the columns of the key @param text SQL for the bytes to hash
  */
 export const newestOf = (key: string, text: string, condition: string) => `
@@ -86,7 +86,7 @@ export class StoredRows {
     this.#register = registers[register].code;
   }
 
-  /** Fingerprint of the live rows in a range of keys. Its `later` counts the rows of editions after `edition`. */
+  /** Fingerprint of a range's rows that are not deleted. Its `later` counts the rows of editions after `edition`. */
   async stateFingerprint(range: KeyRange, edition: number): Promise<StoredFingerprint> {
     const [row] = await this.#query<Sums>(
       `SELECT countIf(deleted = 0) AS live, sumIf(xx, deleted = 0) AS xx_sum, sumIf(crc, deleted = 0) AS crc_sum,
@@ -97,7 +97,7 @@ export class StoredRows {
     return fingerprintOf(row!);
   }
 
-  /** The live rows of a range in order of key. */
+  /** The rows of a range that are not deleted, in order of key. */
   async stateRows(range: KeyRange): Promise<StoredRow[]> {
     const query = `SELECT ruc, xx, crc, contradictory FROM (${newestRows}) WHERE deleted = 0 ORDER BY ruc`;
     return storedRowsOf(await this.#query(query, { table: this.#tables.state, ...range }));

@@ -70,7 +70,7 @@ export interface ListedDifference {
 }
 
 export interface CheckReport {
-  /** Number of rows that must exist according to the archive. */
+  /** Number of rows that must exist according to the archive. In `publication` it is the number of published lines. */
   rows: number;
   missing: number;
   extra: number;

@@ -99,9 +99,9 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
 }
 
 /**
- * Compares the live rows in ClickHouse with the folded change files, range by range. The same pass over the files also
- * gives every row to `overlay` and to `names`, which need it for their own checks. Resolves with the number of rows in
- * ClickHouse that editions after the verified one wrote.
+ * Compares the rows in ClickHouse that are not deleted with the state that the change files give together (`fold`),
+ * range by range. The same pass over the files also gives every row to `overlay` and to `names`, which need it for
+ * their own checks. Resolves with the number of rows in ClickHouse that editions after the verified one wrote.
  */
 async function checkState(
   input: VerifyInput,

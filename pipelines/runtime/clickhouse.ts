@@ -64,7 +64,8 @@ const clickhouseTracer: ClickHouseTracer = {
     const done = inSpan(name, { kind: SpanKind.CLIENT, attributes: options.attributes ?? {} }, async (span) =>
       work({ ...silentSpan, setAttributes: (attributes) => void span.setAttributes(attributes) }),
     );
-    // All other operations of the client return promises.
+    // `work` returns a promise for every operation of the client other than `….stream`, so this is the type that it
+    // returns.
     return done as ReturnType<typeof work>;
   },
 };

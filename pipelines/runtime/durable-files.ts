@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 // The library write-file-atomic is not used: version 8 needs Node 22, and it takes the content as one string or buffer.
-// No version syncs the folder after the rename, so a power cut can undo a rename that the catalogue already relies on.
+// No version syncs the folder after the rename, so a power cut can undo a rename that PostgreSQL already relies on.
 
 /**
  * Writes a file under a temporary name and renames it to `path` once every byte is on the disk. So a reader sees the

@@ -23,7 +23,7 @@ export class Notifications {
   /** Whether the present loss of the connection is logged. */
   #isLogged = false;
 
-  /** @param channels names that go into the SQL statement unchanged */
+  /** @param channels names that this code chose, because they go into the SQL statement unchanged */
   constructor(pool: Pool, channels: readonly string[], log: Logger) {
     this.#pool = pool;
     this.#channels = channels;

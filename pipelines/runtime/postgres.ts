@@ -5,8 +5,8 @@ export type { Pool, PoolClient };
 /** A pool or one connection, for functions that run one statement inside or outside a transaction. */
 export type Queryable = Pick<Pool | PoolClient, 'query'>;
 
-// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text (YYYY-MM-DD), because a Date object
-// would be a local midnight.
+// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text (YYYY-MM-DD), because a Date object would
+// be midnight in the time zone of this process, which can be another day in UTC.
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('a bigint of the database does not fit a safe integer');

@@ -195,7 +195,8 @@ async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]
       if (fillers > maxFillers) throw notEmpty(subject, id, last);
       const given = await importing.register(fillerSubject, fillerSchema(fillers), id - 1, fillers);
       if (given >= id) throw notEmpty(subject, id, given);
-      // A registry that ignores the wanted id (id - 1) would have given last + 1.
+      // A registry that ignores the wanted id (id - 1) gives last + 1. If `id - 1` is `last + 1`, the answer does not
+      // show whether the registry honours ids.
       honoursIds = given !== last + 1 && given === id - 1;
       last = given;
     }

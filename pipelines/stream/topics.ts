@@ -25,7 +25,7 @@ const knownWithinMs = 30_000;
 interface TopicPlan {
   prefix: string;
   register: RegisterName;
-  /** Partitions of the changes topic, from register_head.partitions. */
+  /** Number of partitions of the changes topic, from register_head.partitions. */
   partitions: number;
 }
 

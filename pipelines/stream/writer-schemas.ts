@@ -43,8 +43,9 @@ export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, p
 type Translate = (value: Buffer) => TranslatedRecord;
 
 /**
- * Translates records of earlier releases to the current schema, because a topic keeps records for ever. A record is
- * decoded by Avro's rules (a field that it lacks gets the default) and encoded again. Each schema is fetched once.
+ * Translates the records of other releases to the current schema. Most of them are of earlier releases, because a topic
+ * keeps records for ever. A record is decoded by Avro's rules (a field that it lacks gets the default) and encoded
+ * again. Each schema is fetched once.
  */
 export class WriterSchemas {
   readonly #source: SchemaSource;

@@ -19,7 +19,7 @@ export interface TakenBack {
 
 export interface Originals {
   edition: number;
-  /** Ids of the events that the wrong edition made for `TakenBack.rucs`, even if no list holds the RUC today. */
+  /** Ids of the events that the wrong edition made for `TakenBack.rucs`, even for a RUC that no list holds any more. */
   events: ReadonlySet<string>;
   /** For each event id, the webhooks that must get the correction of this event (see `receiversOf`). */
   receivers: ReadonlyMap<string, ReadonlySet<string>>;

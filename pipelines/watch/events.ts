@@ -31,8 +31,8 @@ export interface Written {
  * never sees a smaller position appear later. Events that are already stored take no position, so a repeated batch
  * changes nothing and leaves no gap.
  *
- * The events of a correction name the events that they correct. They are sent only to the webhooks that `takeBack`
- * finds: their receivers may believe the wrong state.
+ * An event of a correction names the wrong event that it corrects. It is sent only to the webhooks that `takeBack`
+ * finds, because their receivers may believe the wrong state.
  * @param wrong the changes that a correction takes back, even for RUCs on no list; null for an ordinary edition
  */
 export async function writeEvents(

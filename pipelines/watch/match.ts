@@ -32,8 +32,8 @@ const fieldOrder = ['estado', 'condicion', 'nombre'];
  * @param lastKnown the row that the RUC had before it last disappeared; it is used only when the RUC appears again
  */
 export function eventsOf(register: Register, change: Change, lastKnown: Row | null): FieldEvent[] {
-  // `r` marks a row that an edition with every row only repeats, so it is no change. Natural persons are never watched,
-  // even if a list holds their RUC.
+  // `r` is a row that a full edition writes although it did not change, so it makes no event. Natural persons are never
+  // watched, even if a list holds their RUC.
   if (change.op === 'r' || !isCompany(change.ruc)) return [];
   if (change.op === 'u') return fieldEvents(register, change.before, change.after);
   const presence = presenceEvents(register.presence, change.ruc, change.op === 'c');

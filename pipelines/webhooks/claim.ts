@@ -62,8 +62,9 @@ export interface ClaimLimits {
 /**
  * Claims the deliveries that can be sent now: due deliveries, at most one per RUC, up to the in-flight limit. They are
  * returned in order of their events' positions. The claim is one short transaction that locks the webhook's row in
- * webhook_work, so two claims of a webhook never overlap. It inserts each attempt with the result "outcome unknown". If
- * the process dies after the commit, the attempt keeps that result, and the delivery is due again when its lease ends.
+ * webhook_work, so two claims of a webhook never overlap. It inserts each attempt with the result
+ * `resultado_desconocido`. If the process dies after the commit, the attempt keeps that result, and the delivery is due
+ * again when its lease ends.
  * @param prepare gets the target before anything is claimed and returns how many deliveries may be claimed; if it
  * throws, nothing is claimed
  */
@@ -131,8 +132,9 @@ async function leaseWork(
  * - Every table has a lower bound on the day, so PostgreSQL plans over the days that matter and not over a year of
  *   partitions.
  * - The check for other deliveries of the RUC recognises an open one by its next_due_at, which only open ones have. If
- *   it listed the open states instead, PostgreSQL could choose a partial index of open deliveries here. OFFSET 0 makes
- *   the check run row by row, so no more rows are checked once the LIMIT is reached.
+ *   it listed the open states instead, PostgreSQL could choose an index of open deliveries that old statistics show as
+ *   empty, and read all of it for every delivery. OFFSET 0 makes the check run row by row, so no more rows are checked
+ *   once the LIMIT is reached.
  * - The update finds the already locked rows by their key.
  * - Connections keep the plan (keptUnder), because planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery

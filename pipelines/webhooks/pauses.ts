@@ -75,10 +75,10 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels its open deliveries. Deliveries in flight are cancelled too, because nobody
- * else would close a delivery whose worker died. Attempts in flight end by themselves. A cancelled delivery keeps its
- * lease token, so a success that arrives later is still recorded (results.ts). Returns false if the account has no such
- * webhook.
+ * Marks the webhook deleted and cancels its open deliveries, also those in flight. No worker claims a delivery of a
+ * deleted webhook, so a delivery whose worker died would otherwise stay open for ever. Running attempts are not
+ * interrupted. A cancelled delivery keeps its lease token, so the success of such an attempt is still recorded
+ * (results.ts). Returns false if the account has no such webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(

@@ -91,7 +91,7 @@ export interface AttemptResult {
 /**
  * Writes the results in one round trip, all of them or none. A delivery changes only if it still has the lease under
  * which it was sent. The attempt is updated in any case, because it did happen. If the process dies before the commit,
- * the attempts keep "outcome unknown", and the receiver gets the same deliveries again.
+ * the attempts keep the result `resultado_desconocido`, and the receiver gets the same deliveries again.
  * @returns how many deliveries changed
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {

@@ -10,7 +10,10 @@ import { discardHeldByPlan } from './pauses.ts';
  */
 const leastLocks = 100_000;
 
-/** Warns at the start, months before PostgreSQL refuses statements for want of locks ("out of shared memory"). */
+/**
+ * Warns if PostgreSQL has fewer than `least` lock slots. The warning comes months before PostgreSQL refuses statements
+ * for want of locks ("out of shared memory").
+ */
 export async function warnOfFewLocks(pool: Pool, log: Logger, least = leastLocks): Promise<void> {
   const { rows } = await pool.query<{ locks: number; connections: number }>(
     `SELECT current_setting('max_connections')::integer * current_setting('max_locks_per_transaction')::integer AS locks,
@@ -37,7 +40,10 @@ export const defaultRetentionRule: RetentionRule = { eventMonths: 13, attemptDay
 export interface Removed {
   /** Detection days of which all events and deliveries were removed. */
   days: string[];
-  /** Expired days with deliveries that may still be sent. Everything else of these days was removed. */
+  /**
+   * Expired days with deliveries that may still be sent. Everything else of these days was removed, or the next run
+   * removes it.
+   */
   keptDays: string[];
   attemptDays: string[];
   notices: number;
@@ -47,9 +53,9 @@ export interface Removed {
 
 /**
  * The longest wait for a lock on a table. While the removal waits, other transactions that need the table wait behind
- * it, but no longer than this. If a wait ends without the lock, the next run removes the day. Three such waits take
- * less time than PostgreSQL's deadlock_timeout (1 s). So in a deadlock the removal gives up first, and no other
- * transaction fails.
+ * it, but no longer than this. If a wait ends without the lock, the next run removes the day. `removeDay` takes four
+ * locks, so it waits at most three times while it holds the first. This takes less time than PostgreSQL's
+ * deadlock_timeout (1 s). So in a deadlock the removal gives up first, and no other transaction fails.
  */
 const lockTimeoutMs = 200;
 

@@ -72,8 +72,8 @@ async function ask(
 
 /**
  * The kinds of failure that customers see when an attempt gets no answer. More detail would let a customer use the
- * service as a port scanner. After an answer, they see the kinds of failureOfStatus(). Until a result is recorded, they
- * see `resultado_desconocido`, which claimDeliveries() writes before the attempt.
+ * service as a port scanner. After an answer, they see the kinds of failureOfStatus(). If the result of an attempt is
+ * never recorded, they see `resultado_desconocido`, which claimDeliveries() writes before the attempt.
  */
 const shown: Readonly<Record<NetworkFailure, string>> = {
   malformed: 'direccion_no_permitida',

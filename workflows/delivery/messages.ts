@@ -34,16 +34,16 @@ export interface RateState {
 const burstMs = 100;
 
 /**
- * Requests are ahead of even spacing by at most one burst or one spacing, and at the lowest rate the spacing is a
- * second. So if a bucket is farther ahead than this many ms, another worker's clock filled it, or this clock was set
- * back since. It then counts as empty, because otherwise the wait could last for ever.
+ * `emptyAtMs` is at most 1,000 ms after now: requests move it at most one burst or one spacing past now, and the lowest
+ * rate is one request per second. If it is later than now by more than this many ms, another worker's clock set it, or
+ * this clock was set back since. The bucket then counts as empty, because otherwise the wait could last for ever.
  */
 const farthestAheadMs = 1_500;
 
 /** How many requests may be sent now. */
 export function allowance(state: RateState, nowMs: number, perSecond: number): number {
   const spacingMs = 1_000 / perSecond;
-  // If no request is ahead, one may be sent, even if the spacing is wider than a burst.
+  // If the bucket is empty, one request may be sent, even if the spacing between requests is longer than `burstMs`.
   const room = Math.max(burstMs, spacingMs) - aheadMs(state, nowMs);
   return Math.max(0, Math.floor(room / spacingMs + 1e-9));
 }

@@ -19,7 +19,7 @@ import { allowance, type DeliverInput, type RateState, type RoundResult, spend, 
 import { attemptSpan, type DeliveryMetrics, reportAttempt } from './metrics.ts';
 
 export interface RoundLimits {
-  /** After this time a round claims nothing more. Each exchange has a limit too, so a round ends within 30 s. */
+  /** After this a round claims nothing. Exchanges have limits, so a round ends within 30 s if PostgreSQL answers. */
   claimWindowMs: number;
   /** How long a claimed delivery is leased. It must be longer than a whole exchange and the recording of its result. */
   deliveryLeaseMs: number;
@@ -155,7 +155,7 @@ export class Round {
     return null;
   }
 
-  /** Waits for a notification, a due delivery or `ms` milliseconds. Unless notified, the next step claims again. */
+  /** Waits for a notification, a due delivery or `ms`. Without a notification, it forgets the last claim (`#seen`). */
   async #wait(ms: number): Promise<void> {
     const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
     if (!(await this.#notifier.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
@@ -245,7 +245,7 @@ export class Round {
     };
   }
 
-  /** Returns the round's result, or waits and returns null. It waits for the rate, or for work that may still come. */
+  /** Returns the round's result; or waits for the rate limit or for work that may still come, and returns null. */
   async #endOrWait(idle: Idle, claim: Claim): Promise<RoundResult | null> {
     switch (idle) {
       case 'ended':
@@ -293,7 +293,7 @@ export class Round {
     };
   }
 
-  /** Waits the full time unless the worker stops. No notification ends this wait, because none refills the rate. */
+  /** Waits `ms` unless the worker stops. Notifications do not end this wait, because the rate limit stays as it is. */
   async #rest(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop }).catch(() => {});
   }

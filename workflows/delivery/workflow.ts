@@ -13,7 +13,8 @@ import { type DeliverInput, slowQueueName } from './messages.ts';
 const wakeSignal = defineSignal('wake');
 
 const roundOptions: ActivityOptions = {
-  // A round ends by itself within 30 s. Leases, not this timeout, keep two rounds from sending the same delivery.
+  // A round ends by itself within 30 s if PostgreSQL answers. Leases, not this timeout, keep two rounds from sending
+  // the same delivery.
   startToCloseTimeout: '60 seconds',
   heartbeatTimeout: '20 seconds',
   // PostgreSQL may be down, or WEBHOOK_SECRET_KEYS may lack the key that opens the webhook's secret. The round is
@@ -30,9 +31,9 @@ const maxRoundsPerRun = 300;
 
 /**
  * Delivers a webhook's events. It runs a round (the activity `deliverRound`), sleeps until a delivery is due or a
- * wake-up arrives, and starts again. It ends when no delivery will be due, or when the webhook is paused or deleted.
- * Deliveries are in PostgreSQL; the workflow keeps only its timers, the rate limit's state and whether the endpoint is
- * slow.
+ * wake-up arrives, and starts again. It ends when no delivery will be due, for example because the webhook was paused
+ * or deleted. Deliveries are in PostgreSQL; the workflow keeps only its timers, the rate limit's state and whether the
+ * endpoint is slow.
  */
 export async function deliver(input: DeliverInput): Promise<void> {
   let wakes = 0;

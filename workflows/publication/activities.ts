@@ -149,8 +149,8 @@ async function withHeartbeats<Result>(
   const hanging = setTimeout(() => {
     stall.abort(new Error(`the step made no progress for ${limits.maxStallMs} ms`));
   }, limits.maxStallMs);
-  // Until this attempt reports, its heartbeats repeat the details of the attempt before. They contain what Kafka has
-  // acknowledged. Without them, a further attempt would send all of it again.
+  // Until this attempt reports, its heartbeats repeat the details of the attempt before. In the step that writes to
+  // Kafka, the details are what Kafka has acknowledged. Without them, a further attempt would send all of it again.
   let last: unknown = context.info.heartbeatDetails;
   const heartbeats = setInterval(() => context.heartbeat(last), limits.heartbeatEveryMs);
   try {

@@ -42,7 +42,7 @@ export async function comparePublication(
       edition: head.edition + 1,
       // When the publication was verified, or last compared if that comparison no longer holds. A repeat of this step
       // finds the same time, and so gives the same bytes. Only lists and webhooks that existed at this time get events.
-      // It is never before an operator's approval, because an approved publication is verified again.
+      // The time is never before an operator's approval, because an approved publication is verified again.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };
@@ -152,8 +152,8 @@ export async function orRebuild<Result>(
 }
 
 /**
- * Archives the files of a comparison and returns what the catalogue stores about it. If the process dies before the
- * catalogue is written, nothing refers to the archived files. The repeat makes the same bytes under the same hashes.
+ * Archives the files of a comparison and returns what PostgreSQL stores about it. If the process dies before that is
+ * stored, nothing refers to the archived files. The repeat makes the same bytes under the same hashes.
  */
 export async function archiveComparison(
   dependencies: CompareDependencies,

@@ -43,8 +43,8 @@ const countsSchema = z.object({
   /** Rows that a correction left unchanged, because they had changed again after the undone edition. */
   conflicts: count.default(0),
   /**
-   * Events that the edition would make on the watch lists as they were at the comparison. Absent if the register makes
-   * no events.
+   * Events that the edition would make on the watch lists as they were at the comparison. Absent for a correction, and
+   * if the register makes no events.
    */
   notices: count.optional(),
   watchedCompanies: count.optional(),

@@ -46,7 +46,7 @@ export async function countEvents(
 async function eventsOfBlock(pool: Pool, register: Register, block: ChangeBlock): Promise<number> {
   const changed = new Map<string, { start: number; end: number }>();
   for (const record of recordsOf(block)) {
-    // Baseline records make no events, and natural persons are never watched.
+    // Records of rows that did not change (`r`) make no events, and natural persons are never watched.
     if (record.op === baseline || !record.isOfCompany()) continue;
     changed.set(record.key(), { start: record.start, end: record.at });
   }

@@ -36,9 +36,9 @@ export interface FetchDependencies extends StepRun {
 const maxDatedTextBytes = 64 * 1024;
 
 /**
- * Downloads a publication, archives it and records it in the catalogue. A repeat skips what is done. The note beside
- * the downloaded file (part-file.ts) stays when the file moves into the archive. The note is removed only when the
- * catalogue has the publication, so nothing is downloaded twice.
+ * Downloads a publication, archives it and records it in PostgreSQL. A repeat skips what is done. The note beside the
+ * downloaded file (part-file.ts) stays when the file moves into the archive. The note is removed only when PostgreSQL
+ * has the publication, so nothing is downloaded twice.
  */
 export async function fetchPublication(
   dependencies: FetchDependencies,
@@ -73,7 +73,7 @@ export async function fetchPublication(
   return { outcome: problem === null ? 'archived' : 'quarantined', publicationId: recorded.id };
 }
 
-/** Downloads a publication. If the site says that its file is too large, puts it in quarantine and returns null. */
+/** Downloads a publication. If its file is larger than the limit, puts it in quarantine and returns null. */
 async function downloadOrRefuse(
   dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },
@@ -84,7 +84,7 @@ async function downloadOrRefuse(
     if (note?.finished != null) {
       const { url: from, finished } = note;
       const archived = await dependencies.archive.size({ register, kind: 'publications', sha256: finished.sha256 });
-      // An earlier process archived the file and died before the catalogue recorded it.
+      // An earlier process archived the file and died before PostgreSQL recorded it.
       if (from === url && archived !== null) return { ...note, finished };
       if ((await part.size()) !== finished.bytes) await part.discard();
     }
@@ -140,10 +140,13 @@ async function startOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(pieces).subarray(0, maxDatedTextBytes);
 }
 
-/** A partial download older than this is removed, because the site no longer has its version. */
+/**
+ * A partial download that was not continued for this long is removed. By then the site has usually replaced its
+ * version. If not, the version is downloaded from its start.
+ */
 const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 
-/** Asks whether the site has a version that we lack, and records that version in the catalogue as `detectada`. */
+/** Asks whether the site has a version that we lack, and records that version in PostgreSQL as `detectada`. */
 export async function probe(dependencies: FetchDependencies, register: RegisterName): Promise<ProbeOutcome> {
   await dependencies.archive.discardIncoming(maxPartAgeMs);
   const known = await lastKnownVersion(dependencies.pool, register);

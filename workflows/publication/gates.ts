@@ -191,7 +191,10 @@ function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts
   };
 }
 
-/** The larger of a share and a multiple of the last editions' median. */
+/**
+ * The limit of a share of changes: `share`, or `changedMedianFactor` × the median of the last editions if that is
+ * larger.
+ */
 function usualLimit(share: number, usual: readonly number[], settings: GateSettings): number {
   return Math.max(share, settings.changedMedianFactor * median(usual.slice(0, settings.medianEditions)));
 }

@@ -35,7 +35,8 @@ const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 
 /**
  * Finds the register's next work: first an edition that Kafka has lost (`editionsToRepublish`), then an unfinished
- * edition, then an operator's correction, then publications in order of time. A paused register takes no publication.
+ * edition, then an operator's correction, then the waiting publication that was published first. A paused register
+ * takes no publication.
  */
 export async function nextWork(
   dependencies: Pick<PublishDependencies, 'pool' | 'editionsToRepublish'>,
@@ -76,8 +77,9 @@ export async function verifyPublication(
 }
 
 /**
- * Finds a publication's `Place` relative to the head. If the place is not `next`, the publication is not compared: the
- * same transaction moves it to quarantine or to a final state (see `endOf`).
+ * Finds a publication's `Place` relative to the head, or `gone` if the publication no longer waits. If the place is not
+ * `next`, the publication is not compared: the same transaction moves it to quarantine or to a final state (see
+ * `endOf`).
  */
 function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Place | 'gone'> {
   return inTransaction(pool, async (client) => {

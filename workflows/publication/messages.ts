@@ -24,7 +24,7 @@ export type ProbeOutcome =
   | { outcome: 'new'; publicationId: number };
 
 export interface FetchOutcome {
-  /** `known`: the same bytes with the same date were fetched before. */
+  /** `known`: the same bytes with the same time of publication were fetched before. */
   outcome: 'archived' | 'known' | 'quarantined';
   publicationId: number;
 }

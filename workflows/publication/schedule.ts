@@ -24,7 +24,7 @@ export interface ScheduleSettings {
 export const defaultSchedules: ScheduleSettings = {
   // The daily register's file appears at about 02:40. A probe that finds nothing new costs one request.
   cron: '0,30 3-8 * * *',
-  // The daily check comes after the morning's editions. It reads each register once.
+  // The daily check comes after the morning's editions. It reads every register as a whole.
   reconcileCron: '0 13 * * *',
 };
 const timezone = 'America/Lima';
@@ -34,10 +34,7 @@ const reconcileId = 'reconcile';
 /** What a schedule starts: the fetch of a register, or the daily check of all registers. */
 type Scheduled = RegisterName | typeof reconcileId;
 
-/**
- * Makes the schedule if it is missing, also after Temporal lost its data. It can be called again at any time. The
- * server appends the time to the workflow's id: `fetch/<register>-<time>`.
- */
+/** Makes the schedule if it is missing, also after Temporal lost its data. It can be called again at any time. */
 export async function ensureSchedule(
   client: Client,
   scheduled: Scheduled,
@@ -69,6 +66,7 @@ function optionsOf(scheduled: Scheduled, { cron, reconcileCron }: ScheduleSettin
     action: {
       type: 'startWorkflow' as const,
       workflowType: isCheck ? 'reconcile' : 'fetch',
+      // Temporal appends the time to this id, so a run is called `fetch/<register>-<time>`.
       workflowId: isCheck ? reconcileId : `fetch/${scheduled}`,
       taskQueue: publicationQueue,
       args: [input],

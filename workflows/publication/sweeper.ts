@@ -19,8 +19,9 @@ interface SweepDependencies
 const abandonedAfterMs = 10 * 60 * 1000;
 
 /**
- * Starts a workflow for each piece of unfinished work that PostgreSQL has, even if Temporal has forgotten it. It also
- * makes missing schedules and removes old publications. It is cheap and can be repeated.
+ * Starts the workflow `publish` of each register that has unfinished work in PostgreSQL, even if Temporal has forgotten
+ * that work. It also starts abandoned downloads again, makes missing schedules and removes old publications. It is
+ * cheap and can be repeated.
  */
 async function sweep(dependencies: SweepDependencies): Promise<void> {
   await ensureSchedule(dependencies.client, 'reconcile', dependencies.schedule);

@@ -106,7 +106,8 @@ export const defaultPublicationSettings: PublicationSettings = {
   },
   gates: gatesByRegister,
   waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
-  // Writing a large index to a busy disk shows no progress for minutes, so `maxStallMs` is generous.
+  // Writing the index of a large register (pipelines/diff/large) to a busy disk shows no progress for minutes, so
+  // `maxStallMs` is generous.
   heartbeats: { heartbeatEveryMs: 3_000, maxStallMs: 15 * 60 * 1000 },
   publicationDays: null,
 };
@@ -127,7 +128,7 @@ export interface PublicationEngines
  */
 const keptIdleMs = 30_000;
 
-/** Connects the dependencies of the steps to the real engines. */
+/** Makes the dependencies of the steps from the clients of PostgreSQL, Kafka and ClickHouse, and from the archive. */
 function makePublicationDependencies(engines: PublicationEngines): PublicationDependencies {
   const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = engines;
   const { pool, prefix } = stream;

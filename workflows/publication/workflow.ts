@@ -19,7 +19,7 @@ import {
 
 const archivedSignal = defineSignal(archivedSignalName);
 
-/** Short steps that ask PostgreSQL or start something. They are retried until they succeed. */
+/** Short steps that use PostgreSQL or wake the workflow `publish`. They are retried until they succeed. */
 const quick = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
@@ -84,7 +84,7 @@ async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> 
 
 /**
  * Does the register's open work until none is left, in this order: editions that Kafka has lost, an unfinished edition,
- * corrections, and archived publications by the time when they were published. All state is in the catalogue, so the
+ * corrections, and archived publications by the time when they were published. All state is in PostgreSQL, so the
  * workflow may end or restart at any point.
  */
 async function publishRegister({ register }: RegisterInput): Promise<PublishResult> {

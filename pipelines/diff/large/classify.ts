@@ -20,7 +20,7 @@ export interface ClassifierDependencies {
   spill: Spill;
   rejects: RejectList;
   seed: HashSeed;
-  /** Number of cells of a row. */
+  /** Number of cells of a row, including the RUC. */
   cells: number;
 }
 

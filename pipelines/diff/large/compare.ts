@@ -118,7 +118,7 @@ function finish(input: CompareInput, base: EditionIndex | null, work: Work): Com
   const { facts, rejects, writer } = work;
   const { index, ...written } = writer.finish();
   const rejectFile = rejects.write(outputDir, facts, written.changeFile.sha256);
-  // The base's files stay, because another comparison starts from the same base if an operator refuses this one.
+  // The base's files stay. If an operator refuses the new edition, the next comparison starts from the same base.
   sweepWorkFiles(workDir, register, neededFiles(register, [base?.header ?? null, index]));
   sweepWorkFiles(outputDir, register, null);
   const { lines, emptyNames } = work.classifier;

@@ -34,7 +34,10 @@ export class EditionIndex {
    * (buckets, see index-format.ts) without rows share the first block of pairs.
    */
   readonly table: Uint32Array;
-  /** For each range of keys, the number of its first pair in `table`: 0 for a range without rows and for `noKey`. */
+  /**
+   * For each range of keys, the number of its first pair in `table`. It is 0 for a range without rows, and for the
+   * range into which `noKey` (the key of a bad line) falls.
+   */
   readonly firstPair: Int32Array;
   /** The rank of the first row of each range of keys. The last element is the count of all rows. */
   readonly firstRank: Int32Array;
@@ -154,7 +157,10 @@ export class EditionIndex {
   }
 }
 
-/** Returns the rank of a key from the 32 bits of its word, or -1 if the key's bit is not set. */
+/**
+ * Returns a key's rank, or -1 if the index does not have the key. `bits` is the word of the bitmap that has the key's
+ * bit. `rankOfWord` is the number of rows whose bits are in earlier words.
+ */
 function rankIn(bits: number, key: number, rankOfWord: number): number {
   let below = bits & ((1 << (key & 31)) - 1);
   below -= (below >>> 1) & 0x55555555;

@@ -48,7 +48,8 @@ export class StateWriter {
 
   /**
    * Gives the row segment and the index their final names. The segment comes first, because the index points to its
-   * rows. `empty` is the change in each column's count of empty cells.
+   * rows. `empty` says by how much each column's count of empty cells changes. For a full edition it is the whole
+   * count.
    */
   finish(changeFileSha256: string, empty: Float64Array): IndexHeader {
     const { register, edition, parserVersion, columns, hashSeed } = this.#facts;

@@ -12,8 +12,8 @@ import {
 } from './index-format.ts';
 
 /**
- * An edit has five numbers: a key, 1 to set the key's entry or 0 to remove it, the two lanes of the row's hash, and the
- * row's position in the row store.
+ * An edit has five numbers: a key, 1 to set the key's entry or 0 to remove it, the two lanes (halves) of the row's
+ * hash, and the row's position in the row store.
  */
 const numbersPerEdit = 5;
 

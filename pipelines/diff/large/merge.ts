@@ -32,8 +32,8 @@ export async function eachBucket(
 }
 
 /**
- * Reads the rows that the first pass (`Classifier`) put into the spill, one bucket at a time. If a RUC has several
- * lines, only the last one counts.
+ * Reads the rows that the first pass (`Classifier`) put into the spill, one bucket (a range of RUCs) at a time. If a
+ * RUC has several lines, only the last one counts.
  */
 export class LastLines {
   readonly #spill: Spill;

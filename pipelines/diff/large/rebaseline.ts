@@ -130,7 +130,8 @@ class Rebaseline {
 
   /**
    * Handles a RUC that the head and the new publication have. If today's parser reads different cells in the old and
-   * the new publication, the row is written as an update (`u`), else as a row that did not change (`r`).
+   * the new publication, in a column that the head had, the row is written as an update (`u`). Else it is written as a
+   * row that did not change (`r`).
    */
   #compare(key: number): void {
     const { comparer, writer } = this.#dependencies;

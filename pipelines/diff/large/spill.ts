@@ -4,7 +4,7 @@ import { bucketBits, bucketCount } from './index-format.ts';
 import { slackBytes } from './scan.ts';
 
 const blockBytes = 64 * 1024;
-/** Most bytes of rows in one bucket. Only a publication that repeats its rows many times can have more. */
+/** Most bytes of rows in a bucket (a range of RUCs). Only a publication that repeats its rows many times has more. */
 const maxBucketBytes = 512 * 2 ** 20;
 /** Bytes of an entry before its row: key (4), line number (4) and length of the row (2). The row has no line end. */
 const headerBytes = 10;

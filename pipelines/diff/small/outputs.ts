@@ -23,7 +23,8 @@ interface MadeEdition {
 
 /**
  * Writes an edition's files and its state. The change file is written first, because other files have its hash in their
- * names. The state is written last. Equal input gives equal bytes.
+ * names. The state is written last: if the process dies before, a repeat makes everything again. Equal input gives
+ * equal bytes.
  */
 export function writeEdition(
   { workDir, outputDir }: { workDir: string; outputDir: string },

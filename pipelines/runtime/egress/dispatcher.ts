@@ -59,7 +59,7 @@ function guardedConnector(
     if (refused !== null) return void process.nextTick(callback, refused, null);
     return connect({ ...options, hostname: host }, (error, socket) => {
       if (error !== null) return callback(error, null);
-      // The socket's own address is checked too, before a byte of the request is written.
+      // The address that the socket is connected to is checked too, before a byte of the request is written.
       if (socket.remoteAddress === undefined || !isAddressAllowed(socket.remoteAddress, policy)) {
         socket.destroy();
         return callback(new EgressRefused('address_not_allowed'), null);

@@ -12,8 +12,8 @@ export class EgressFailed extends Error {
   readonly code = 'egress_failed';
   readonly failure: NetworkFailure;
   /**
-   * Whether the same request may succeed later. False when our own checks refused the request, unless they refused it
-   * because the host's name was not resolved.
+   * Whether the same request may succeed later. False when our own checks refused the request. A name that was not
+   * resolved is an exception, because it may be resolved later.
    */
   readonly retryable: boolean;
 
