@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Operation, statusOf } from './operations.ts';
 import type { ApiContext } from './request.ts';
 
-/** Values that a client sends back to ask whether its stored answer is still current. */
+/** The values from which the headers ETag and Last-Modified of an answer are made. */
 export interface Validators {
   /** Identifies the data behind the answer: the numbers of the editions, or the calendar's version and date. */
   tag: string;

@@ -62,8 +62,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
-    // LOOKUP_IN_FLIGHT connections are for look-ups of today, and as many for look-ups of past days. Four are for the
-    // rest: readiness checks, histories, and checks that ClickHouse still holds a register.
+    // Queries for current rows use at most LOOKUP_IN_FLIGHT connections, and queries for earlier rows use one (`pastGate`
+    // in register-changes.ts). The other connections are for readiness checks, histories, and checks that ClickHouse
+    // still holds a register.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());

@@ -49,7 +49,7 @@ export type Handlers<Names extends OperationName = OperationName> = { readonly [
 
 type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | string | undefined>;
 
-/** Name of the router's layer that refuses the methods that a path does not support. */
+/** Name of the router's layer that refuses every method but POST on the path of `consultarLote`. */
 export const otherMethods = 'other methods';
 
 /**

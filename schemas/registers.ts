@@ -34,8 +34,8 @@ export interface Register {
   columns: readonly Column[];
   /**
    * Which events are made when a RUC appears in the register or disappears from it. With `taxpayer`, these are ruc.alta
-   * and ruc.baja. With an object, it is `event`, which reports that `field` changed: the field is true while the RUC is
-   * listed. Without `presence`, there are no events.
+   * and ruc.baja. With an object, both make the event `event`, which reports a change of `field`. The field is true
+   * while the RUC is listed. Without `presence`, no event is made.
    */
   presence?: 'taxpayer' | { event: EventKind; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
   /**

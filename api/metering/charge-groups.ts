@@ -31,7 +31,7 @@ export interface ChargeGroupsDependencies {
   clock: Clock;
   /** Returns the first day of the month that is charged now. */
   month(): string;
-  /** Receives an account's use after each charge. */
+  /** Receives an account's use after each charge, and after a charge for which the units did not suffice. */
   learn(accountId: number, month: string, use: Use): void;
   refusalOf(use: Use): ApiProblem;
 }
@@ -239,8 +239,8 @@ const answersLeave = nextTurn;
 
 /**
  * Rejects after `timeoutMs`, but the work goes on. So the work must call `requireWaiting` after its last wait and
- * before it commits. `requireWaiting` throws when the time is over, because the requests then have another answer and
- * must not be charged.
+ * before it commits. `requireWaiting` throws when the time is over. By then the requests were answered without this
+ * charge, so they must not be charged.
  */
 async function giveUpAfter(timeoutMs: number, work: (requireWaiting: () => void) => Promise<void>): Promise<void> {
   let isGivenUp = false;

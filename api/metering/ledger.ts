@@ -25,7 +25,10 @@ export async function readUse(pool: Pool, accountId: number, month: string): Pro
   return rows[0] ?? null;
 }
 
-/** Units that can still be charged. After a lowered plan `used` may exceed `limit`; then the month has none left. */
+/**
+ * Units that can still be charged. After a change to a lower plan, `used` may exceed `limit`. Then the month has no
+ * units left.
+ */
 export function unitsLeft({ limit, used, prepaid }: Use): number {
   return Math.max(0, limit - used) + Math.max(0, prepaid);
 }
@@ -114,8 +117,9 @@ export async function chargeAccount(
   }
 }
 
-// A statement sees rows as they were when it began, but the rows that it locks as they are now. So the balance's row
-// and the month's row are both locked before they are compared. Every charge locks them in this order.
+// A statement sees rows as they were when it began, but the rows that it locks as they are now. So it locks the row with
+// the prepaid units (account_quota) and the month's row, before it compares their units with the charge. Every charge
+// locks the two rows in this order.
 const chargeAccountText = `
   WITH held AS (
     SELECT p.lookups_per_month AS "limit", m.used, q.prepaid,

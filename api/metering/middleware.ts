@@ -69,8 +69,8 @@ export function metered(meter: Meter): ApiMiddleware {
 export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
 
 /**
- * The label is the plan and not the account. With accounts, a process would keep one counter per account in memory, and
- * everybody who reads the metrics would see which customers were refused.
+ * The metric has the account's plan as a label, and not the account. With the account, a process would keep one counter
+ * per account in memory, and everybody who reads the metrics would see which customers were refused.
  */
 export function makeRefusalCounter(metrics: Registry): CountRefusal {
   const refusals = new Counter({

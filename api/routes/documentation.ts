@@ -34,7 +34,7 @@ export function mountDocumentation(router: ApiRouter, { baseUrl }: ApiDependenci
   });
 }
 
-/** The text is made at the first request and kept, since most processes never serve it. */
+/** The text is made only at the first request, because most processes never get one. It is then kept in memory. */
 function makeServe(type: string, make: () => string, baseUrl: string) {
   let text: string | undefined;
   return (context: ApiContext): void => {

@@ -135,7 +135,7 @@ async function propose(
   return { candidates: found, isLast: found.length < enough };
 }
 
-/** Whether few names match, so that one query usually answers for both the tier `name` and the tier `words`. */
+/** Whether few names match. Then one query of the tier `any` usually answers for the tiers `name` and `words`. */
 function isFew({ whole }: Terms, completions: Completions, beginnings: Beginnings, limit: number): boolean {
   const begunByFew = !beginnings.more && beginnings.names < limit;
   return whole.length > 0 ? begunByFew || !completions.more : begunByFew && !completions.more;

@@ -3,13 +3,19 @@ import { mayBeginForm } from '../../schemas/legal-forms.ts';
 import { firstApproximatePlace, lastPlace, prefixPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term, Terms } from './terms.ts';
 
-/** A statement and its named parameters: texts, or lists of texts, that foldName() made or that were checked before. */
+/**
+ * A statement and its named parameters, which are texts or lists of texts. They come from foldName(), from the words of
+ * companies' names, or from filters that the schema of the request has checked.
+ */
 export interface Statement {
   query: string;
   parameters: Record<string, unknown>;
 }
 
-/** The texts that a name's row must have, as the register writes them. Null means that any text is accepted. */
+/**
+ * A name's row must have one of the texts in `estados` and one in `condiciones`, as the register writes them, and an
+ * ubigeo that begins with `ubigeo`. Null accepts every text.
+ */
 export interface Filters {
   estados: readonly string[] | null;
   condiciones: readonly string[] | null;
@@ -17,8 +23,8 @@ export interface Filters {
 }
 
 /**
- * Words that complete the last typed word. `more` means that some are missing. Then a query of several words also looks
- * for the last word's beginning in the names themselves (`lastWord`).
+ * Words that complete the last typed word. `more` means that `words` may lack some of them. Then a query of several
+ * words also looks for the last word's beginning in the names themselves (`lastWord`).
  */
 export interface Completions {
   words: readonly string[];
@@ -74,8 +80,8 @@ export function ranksByFidelity({ form, enie }: Terms): boolean {
 
 /**
  * Makes the statement for a question.
- * @param firstRows the number of rows to read, in the table's order (standing, length, RUC). With null the statement
- *   finds the best rows in the order of ranks. If the two orders differ, ClickHouse must then read every matching row.
+ * @param firstRows the number of rows to read, in the table's order (standing, length, RUC). Null: the statement finds
+ *   the best rows in the order of ranks. If that order differs from the table's, ClickHouse reads every matching row.
  */
 export function statementOf(question: Question, firstRows: number | null): Statement {
   const statement = new Draft(question, firstRows);

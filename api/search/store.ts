@@ -38,9 +38,9 @@ export interface NameStore {
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /**
- * Returns a number of rows for each first attempt, which reads only that many rows in the table's order. If no attempt
- * finds enough names, all matching rows are read in the order of ranks. For a common word this reads very many names.
- * Reading the names of 400 rows costs only as much as finding these rows.
+ * Returns the sizes of the attempts that come before a full read. Each attempt reads only that many rows in the table's
+ * order. If none finds enough names, the full read takes all matching rows in the order of ranks, which are very many
+ * for a common word. Reading the names of 400 rows costs only as much as finding these rows.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   if (after !== null) return [];
@@ -110,9 +110,9 @@ function byRank(one: Candidate, other: Candidate): number {
 }
 
 /**
- * Returns those of the first rows in the table's order whose names no name in an unread row can precede. In the tier
- * `near` they have the fewest edits. If the query has a legal form or an Ñ, they have the best standing and no
- * mismatch. A name that equals the query is always returned, because such names are always among the first rows.
+ * Returns the rows of `first` that are certain to rank before every unread row. In the tier `near`, only rows with the
+ * fewest edits are certain. If the query has a legal form or an Ñ, only rows with the best standing and no mismatch are
+ * certain. A name that equals the query is always returned, because all such names are among the rows of `first`.
  */
 function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
   const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);

@@ -11,8 +11,9 @@ const maxNearWords = 40;
 const maxMistypedWords = 8;
 
 /**
- * The words with the same first letter and length, sorted. The arrays have one element per word. In `letters` it has a
- * bit for each letter of the word. In `names` it is the number of names that begin with the word.
+ * The words with the same first letter and length, sorted. The arrays have one element per word. An element of
+ * `letters` has one bit for each letter of its word. An element of `names` is the number of names that begin with its
+ * word.
  */
 interface Shelf {
   words: string[];

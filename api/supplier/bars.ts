@@ -60,9 +60,9 @@ function reasonOf({ motivo, organo }: NamedSanction): string | null {
 export interface SupplierThresholds {
   /** When one of these registers was never loaded, a check cannot result in `sin_observaciones`. */
   required: readonly RegisterName[];
-  /** Days for which a change of the record is reported. */
+  /** A change of the record is reported for this many days after its date. */
   recentChangeDays: number;
-  /** Days for which an ended bar is still reported. */
+  /** An ended bar is reported for this many days after its last day. */
   recentBarDays: number;
   /** Age in days above which data are reported as late. */
   maxDataAgeDays: { daily: number; monthly: number; lists: number };

@@ -74,8 +74,8 @@ function gateFigure(value: number | string | null): string {
 }
 
 /**
- * A line of a file of rejects or of conflicts. `raw`, which only rejects have, is the line as published, and may name a
- * natural person.
+ * A line of a file of rejects or of conflicts. The last line may only count the entries that the file does not list
+ * (`omitted`). `raw`, which only rejects have, is the line as published, and may name a natural person.
  */
 const listedLine = z.union([
   z.object({

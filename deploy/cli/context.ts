@@ -39,7 +39,7 @@ export class CommandContext {
   #pool: Pool | undefined;
   /** Exit code of a command that did not throw. */
   exitCode = 0;
-  /** Standard output, for results that are too large for one document. */
+  /** Standard output. A command writes to it directly when the result is too large for one document. */
   readonly output: Writable;
   /** Colours for standard output. They are off when standard output is not a terminal or NO_COLOR is set. */
   readonly colours: ReturnType<typeof pc.createColors>;

@@ -47,8 +47,8 @@ const calendarMeta = z.strictObject({
   /** The period for which decrees of non-working days are loaded, and the time when the loaded decrees last changed. */
   no_laborables: z.strictObject({ desde: day, hasta: day, actualizado_en: limaTimestamp }),
   /**
-   * True when a public-sector answer includes a day outside the period `no_laborables`. A decree that is not loaded may
-   * make that day non-working.
+   * True when the answer depends on decrees for a day outside the period `no_laborables`. A decree that is not loaded
+   * may make that day non-working for the public sector.
    */
   provisional: z.boolean(),
   actualizado_en: limaTimestamp,
@@ -56,7 +56,7 @@ const calendarMeta = z.strictObject({
 export type CalendarMeta = z.infer<typeof calendarMeta>;
 
 const scheduleMeta = calendarMeta.extend({
-  /** A warning that an emergency decree may have moved dates for some taxpayers. */
+  /** A warning that an emergency decree or a resolution of SUNAT may have moved dates for some taxpayers. */
   prorrogas: z.string(),
 });
 export type ScheduleMeta = z.infer<typeof scheduleMeta>;

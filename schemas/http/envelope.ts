@@ -36,7 +36,7 @@ export function keptText(most: number) {
 
 export const rucText = z.string().regex(/^[0-9]{11}$/);
 
-/** `fecha_dato` is the date of the data. It is null until the daily register's first edition is loaded. */
+/** `fecha_dato` is the date of the daily register's data. It is null until that register is first loaded. */
 export const registerMeta = z.strictObject({ fecha_dato: day.nullable() });
 export const pageMeta = registerMeta.extend({ cursor: z.string().nullable() });
 

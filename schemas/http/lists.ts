@@ -33,7 +33,7 @@ const membersAdded = z.strictObject({
    */
   agregados: z.array(z.strictObject({ ruc: rucText, en_padron: z.boolean().nullable() })),
   ya_estaban: z.array(rucText),
-  /** RUCs of natural persons are masked here. */
+  /** In `ruc`, every run of eight or more digits is masked, except a company's RUC. */
   rechazados: z.array(z.strictObject({ ruc: z.string(), codigo: z.string() })),
 });
 export const membersAddedAnswer = answerOf(membersAdded, registerMeta);

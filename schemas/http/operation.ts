@@ -22,7 +22,10 @@ export interface OperationSchemas {
   textType?: string;
   /** The status of a success. If left out, it is 200, or 204 where the answer is empty. */
   status?: 201 | 202;
-  /** Further error codes. `problemsOf` (api/openapi/document.ts) adds the codes of plan, charge, path and body. */
+  /**
+   * The operation's own error codes. `problemsOf` (api/openapi/document.ts) adds the codes of plan, charge, path and
+   * body.
+   */
   problems?: readonly ProblemCode[];
 }
 

@@ -25,7 +25,8 @@ export type Engine = {
  */
 export async function openEngine(dataFolder: string, database: string, limits: Limits): Promise<Engine> {
   const folder = path.resolve(dataFolder);
-  // The engine would read these characters in a file's path as a pattern.
+  // Paths of files are written into SQL without escapes. There the engine would read `*?{}[]` as a pattern, and the
+  // other characters could end or change the quoted path.
   if (/[*?{}[\]'\\\n]/.test(folder)) throw new Error(`The data directory's path has one of *?{}[]'\\: ${folder}`);
   const dataPath = path.join(folder, 'engine');
   await mkdir(dataPath, { recursive: true, mode: 0o700 });

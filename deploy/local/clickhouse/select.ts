@@ -9,7 +9,7 @@ import type { Statement } from './statement.ts';
 
 /**
  * The beginning of a result is held back up to this size. A query that fails before anything is sent gets an error
- * status instead of rows. A ClickHouse server's buffer and the engine's pieces have the same size.
+ * status instead of rows. It is also the size of a ClickHouse server's buffer, and of the engine's pieces.
  */
 const maxSmallBytes = 1_048_576;
 /** The beginning is held back at most this long, because some formats write only a small progress row now and then. */

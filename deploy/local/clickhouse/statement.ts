@@ -136,8 +136,8 @@ const quotes = new Map([
 
 /**
  * Splits ClickHouse SQL into tokens, just well enough to find clauses and the ends of statements. Comments and spaces
- * are left out. A string, a quoted name or a heredoc is one token. It is a generator, so that it need not read the text
- * after INSERT … FORMAT, which is data and not SQL.
+ * are left out. A string, a quoted name or a heredoc is one token. The tokens are made one by one, so that the caller
+ * can stop before the text after INSERT … FORMAT, which is data and not SQL.
  */
 export function* tokens(sql: string): Generator<Token> {
   let at = 0;
