@@ -19,6 +19,7 @@ import {
   statusOf,
   tags,
 } from '../operations.ts';
+import { withPortableSchemas } from './portable-schema.ts';
 import { type Examples, introduction, tagTexts } from './texts.ts';
 
 const text = { type: 'string' } as const;
@@ -48,10 +49,11 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
   for (const [name, operation] of Object.entries<Operation>(operations)) {
     paths[operation.path] = { ...paths[operation.path], [operation.method]: describe(name, operation, examples) };
   }
-  return createDocument(
+  const document = createDocument(
     {
       openapi: '3.1.0',
-      info: { title: 'Padrón', version: '1', description: introduction },
+      // Generators make the names of packages and folders from the title, so it has no accent.
+      info: { title: 'Padron', version: '1', description: introduction },
       servers: [{ url: baseUrl === '' ? '/' : baseUrl }],
       tags: tags.map((name) => ({ name, description: tagTexts[name] })),
       security: [{ token: [] }],
@@ -76,6 +78,7 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
     },
     { override: adaptSchema },
   );
+  return withPortableSchemas(document);
 }
 
 /**

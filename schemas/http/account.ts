@@ -17,11 +17,11 @@ const accountSummary = z.strictObject({
   contrato_datos: z.strictObject({ referencia: z.string(), desde: day, hasta: day.nullable() }).nullable(),
   limites: z.strictObject({
     /** Largest number of requests to all routes together in one clock minute. */
-    solicitudes_por_minuto: z.int().positive(),
-    rucs_por_lote: z.int().positive(),
-    listas: z.int().positive(),
-    webhooks: z.int().positive(),
-    rucs_vigilados: z.int().positive(),
+    solicitudes_por_minuto: z.int().min(1),
+    rucs_por_lote: z.int().min(1),
+    listas: z.int().min(1),
+    webhooks: z.int().min(1),
+    rucs_vigilados: z.int().min(1),
   }),
 });
 

@@ -9,12 +9,11 @@ export const maxBatchRucs = 100;
  * The text of the header `Idempotency-Key`: the key as it is, or the key as a quoted string of RFC 8941, in which
  * quotes and backslashes are escaped.
  */
-export const idempotencyKeyText = z
-  .string()
-  .regex(
-    /^(?:[!#-~](?:[ -~]{0,253}[!-~])?|"(?:[ !#-[\]-~]|\\["\\]){1,255}")$/,
-    'debe tener de 1 a 255 caracteres ASCII imprimibles, tal cual o como una cadena entre comillas',
-  );
+export const idempotencyKeyText = z.string().regex(
+  // \x5B and \x5D are brackets. Java and .NET would read a bracket in a class as the start of another class.
+  /^(?:[!#-~](?:[ -~]{0,253}[!-~])?|"(?:[ !#-\x5B\x5D-~]|\\["\\]){1,255}")$/,
+  'debe tener de 1 a 255 caracteres ASCII imprimibles, tal cual o como una cadena entre comillas',
+);
 
 /** The handler checks the maximum number of RUCs itself, because this error has its own code (`limite_excedido`). */
 export const batchRequest = z.strictObject({

@@ -31,7 +31,7 @@ export function keptText(most: number) {
     .string()
     .trim()
     .max(most, `admite hasta ${most} caracteres`)
-    .regex(/^[^\0]*$/, 'no admite el carácter nulo');
+    .refine((text) => !text.includes('\0'), 'no admite el carácter nulo');
 }
 
 export const rucText = z.string().regex(/^[0-9]{11}$/);

@@ -19,10 +19,15 @@ const queryText = z
     return count >= minQueryCharacters && count <= maxQueryCharacters;
   }, `debe tener de ${minQueryCharacters} a ${maxQueryCharacters} letras o dígitos`);
 
-/** A text of `estado` or `condicion`. Unknown texts are allowed, because the registers may introduce new statuses. */
+const statusPattern = /^[\p{L}0-9 .,/-]{1,60}$/u;
+/**
+ * A text of `estado` or `condicion`. Unknown texts are allowed, because the registers may introduce new statuses. The
+ * document shows only the lengths, because not every language reads the pattern's `\p{L}`.
+ */
 const statusText = z
   .string()
-  .regex(/^[\p{L}0-9 .,/-]{1,60}$/u, 'debe ser un texto del padrón, como ACTIVO o NO HABIDO');
+  .refine((text) => statusPattern.test(text), 'debe ser un texto del padrón, como ACTIVO o NO HABIDO')
+  .meta({ minLength: 1, maxLength: 60 });
 
 export const searchQuery = z.strictObject({
   q: queryText,
