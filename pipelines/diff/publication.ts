@@ -1,10 +1,13 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { CompareError } from '../changes/errors.ts';
 import type { Container } from '../registers/module.ts';
 import { registerModules } from '../registers/modules.ts';
 import { checkHeader } from './large/pages.ts';
-import { openPlainText, openZipEntry, type PublicationLimits, type PublishedText } from './zip.ts';
+import { chunkBytes, openZipEntry, type PublicationLimits, type PublishedText } from './zip.ts';
 
 /**
  * Opens a publication's text. A zip is never unpacked to the disk, so a harmful path in an entry's name has no effect.
@@ -16,9 +19,51 @@ export async function openPublication(
   container: Container,
   limits: PublicationLimits,
 ): Promise<PublishedText> {
-  return container.kind === 'zip'
-    ? await openZipEntry(path, container.entry, limits)
-    : await openPlainText(path, limits);
+  return container.kind === 'zip' ? await openZipEntry(path, container, limits) : await openPlainText(path, limits);
+}
+
+const longestStartBytes = 64;
+
+/**
+ * Opens a publication that is plain text. Such a file declares no checksum, so it is read once to compute the checksum.
+ * Reading it again must give the same checksum.
+ */
+async function openPlainText(path: string, limits: PublicationLimits): Promise<PublishedText> {
+  const { size } = await stat(path);
+  if (size === 0) throw new CompareError('empty', 'The publication is an empty file.');
+  if (size > limits.maxTextBytes) {
+    throw new CompareError('text_invalid', `The publication has ${size} bytes; the limit is ${limits.maxTextBytes}.`);
+  }
+  const read = () => createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>;
+  let sum = 0;
+  let start = '';
+  for await (const piece of read()) {
+    start ||= piece.toString('latin1', 0, longestStartBytes);
+    sum = crc32(piece, sum);
+  }
+  const problem = problemOfStart(start);
+  if (problem !== null) throw new CompareError('text_invalid', `The publication is not the text itself: ${problem}.`);
+  return { textBytes: size, crc32: sum, chunks: () => unchanged(read, sum) };
+}
+
+function problemOfStart(start: string): string | null {
+  if (/^(\u00ef\u00bb\u00bf)?\s*</.test(start)) return 'it is a web page (HTML), the site answered with an error page';
+  if (start.startsWith('PK')) return 'it is a zip';
+  if (start.startsWith('%PDF')) return 'it is a PDF document';
+  return null;
+}
+
+/**
+ * Reads the file again and checks its checksum. The file is opened only when the first piece is asked for, because
+ * nobody would handle an error of a stream that is not read.
+ */
+async function* unchanged(read: () => AsyncIterable<Buffer>, expected: number): AsyncGenerator<Buffer> {
+  let sum = 0;
+  for await (const piece of read()) {
+    sum = crc32(piece, sum);
+    yield piece;
+  }
+  if (sum !== expected) throw new CompareError('text_invalid', 'The publication changed while it was read.');
 }
 
 /**

@@ -4,6 +4,7 @@ import { pipeline, type Readable, type TransformOptions } from 'node:stream';
 import { crc32, createInflateRaw, type ZlibOptions } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { CompareError } from '../changes/errors.ts';
+import type { ZipContainer } from '../registers/module.ts';
 
 export interface PublicationLimits {
   /** Largest text that a publication may declare or inflate to. */
@@ -27,21 +28,31 @@ const readBytes = 1 << 20;
 const stored = 0;
 const deflated = 8;
 
-/** Opens a zip's only entry whose name matches `name`. @throws CompareError, also when no entry or several match */
-export async function openZipEntry(path: string, name: RegExp, limits: PublicationLimits): Promise<PublishedText> {
+/**
+ * Opens the entry of a zip that holds the register's text. Other files beside it do no harm.
+ * @throws CompareError `zip_invalid` or `zip_size`; `zip_entry` also when no entry or several entries may be the text
+ */
+export async function openZipEntry(
+  path: string,
+  container: ZipContainer,
+  limits: PublicationLimits,
+): Promise<PublishedText> {
   const zip = await openZip(path);
   try {
-    const entry = await onlyEntry(zip, name, limits);
-    const { fileDataStart } = await zip.readLocalFileHeaderPromise(entry, { minimal: true });
-    if (fileDataStart + entry.compressedSize > zip.fileSize) throw truncated();
+    const entry = await entryOfText(path, zip, container, limits);
+    checkEntry(entry, limits);
+    const start = await startOfData(zip, entry);
     return {
       textBytes: entry.uncompressedSize,
       crc32: entry.crc32,
-      chunks: () => readEntry(path, entry, fileDataStart),
+      chunks: () => readEntry(path, entry, start),
     };
   } catch (error) {
-    if (error instanceof CompareError) throw error;
-    throw new CompareError('zip_invalid', `The publication's zip directory cannot be read: ${messageOf(error)}.`);
+    if (error instanceof CompareError || isOfDisk(error)) throw error;
+    // The places in a zip count from its beginning. With other bytes before it, they lead to wrong places.
+    const isShifted = !(await firstBytes(path)).startsWith('PK');
+    const why = isShifted ? 'other bytes stand before the zip begins' : messageOf(error);
+    throw new CompareError('zip_invalid', `The publication's zip directory cannot be read: ${why}.`);
   } finally {
     zip.close();
   }
@@ -50,19 +61,33 @@ export async function openZipEntry(path: string, name: RegExp, limits: Publicati
 async function openZip(path: string): Promise<ZipFile> {
   try {
     // With autoClose, the zip would close after its list of entries is read, before the entry's local header is read.
-    return await openPromise(path, { autoClose: false, validateEntrySizes: true, strictFileNames: true });
+    // With strictFileNames, a file in a Windows folder (`folder\\file`) beside the text would make the zip unreadable.
+    return await openPromise(path, { autoClose: false, validateEntrySizes: true, strictFileNames: false });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
-    const start = await firstBytes(path);
-    throw new CompareError('zip_invalid', `The publication cannot be opened. ${whatItIs(start)}`);
+    if (isOfDisk(error)) throw error;
+    const what = await whatItIs(path, messageOf(error));
+    throw new CompareError('zip_invalid', `The publication cannot be opened. ${what}`);
   }
 }
 
-function whatItIs(start: string): string {
+/** Whether an error comes from reading the file and not from what the file holds. */
+function isOfDisk(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).syscall !== undefined;
+}
+
+/** @param problem why it cannot be opened as a zip */
+async function whatItIs(path: string, problem: string): Promise<string> {
+  const start = await firstBytes(path);
   if (start === '') return 'It is an empty file.';
   if (/^\s*</.test(start)) return 'It is a web page (HTML), not a zip: the site answered with an error page.';
-  if (start.startsWith('PK')) return 'It begins as a zip but its directory is missing: the download was cut off.';
-  return 'It is not a zip.';
+  if (!start.startsWith('PK')) return 'It is not a zip.';
+  const end = await endOfZip(path);
+  const { size } = await stat(path);
+  if (end === null || end > size) {
+    return 'It begins as a zip but its directory is missing: the download was cut off.';
+  }
+  if (end === size) return `It is a zip whose directory cannot be read: ${problem}.`;
+  return `It is a whole zip with ${size - end} bytes after its end, which unzip would skip with a warning.`;
 }
 
 async function firstBytes(path: string): Promise<string> {
@@ -71,18 +96,91 @@ async function firstBytes(path: string): Promise<string> {
   return Buffer.concat(pieces).toString('latin1');
 }
 
-async function onlyEntry(zip: ZipFile, name: RegExp, limits: PublicationLimits): Promise<Entry> {
+const endSignature = Buffer.from('PK\u0005\u0006', 'latin1');
+const endRecordBytes = 22;
+/** In large zips (zip64), a record of this many bytes stands before the end record. */
+const locatorBytes = 20;
+const locatorSignature = 0x07064b50;
+
+/**
+ * Returns the position at which the last zip in the file ends, or null when no zip ends there. It looks for the record
+ * that closes a zip's directory (APPNOTE 4.3.16). The four bytes of its signature may also be in compressed data. So
+ * the record only counts if the directory ends where the record begins.
+ */
+async function endOfZip(path: string): Promise<number | null> {
+  let end: number | null = null;
+  let from = 0;
+  let bytes: Buffer = Buffer.alloc(0);
+  for await (const piece of createReadStream(path, { highWaterMark: readBytes })) {
+    // The end of the piece before stays, because a record may begin in one piece and end in the next.
+    const kept = bytes.subarray(Math.max(0, bytes.length - endRecordBytes - locatorBytes));
+    from += bytes.length - kept.length;
+    bytes = Buffer.concat([kept, piece as Buffer]);
+    for (let at = bytes.indexOf(endSignature); at >= 0; at = bytes.indexOf(endSignature, at + 1)) {
+      if (at + endRecordBytes > bytes.length) break;
+      const directoryEnd = bytes.readUInt32LE(at + 12) + bytes.readUInt32LE(at + 16);
+      const isLarge = at >= locatorBytes && bytes.readUInt32LE(at - locatorBytes) === locatorSignature;
+      if (directoryEnd === from + at || isLarge) end = from + at + endRecordBytes + bytes.readUInt16LE(at + 20);
+    }
+  }
+  return end;
+}
+
+/** The attributes that the archiver of a Mac puts beside each file, under the file's own name. */
+const macAttributes = /(^|\/)(__MACOSX\/|\._[^/]*$)/;
+/** Number of bytes at the beginning of a text that `ZipContainer.start` is compared with. */
+const longestStartBytes = 256;
+
+/** @throws CompareError `zip_entry` when no entry or several entries may be the text */
+async function entryOfText(
+  path: string,
+  zip: ZipFile,
+  container: ZipContainer,
+  limits: PublicationLimits,
+): Promise<Entry> {
   if (zip.entryCount > limits.maxEntries) {
     throw new CompareError('zip_entry', `The zip has ${zip.entryCount} entries, more than ${limits.maxEntries}.`);
   }
-  const found: Entry[] = [];
-  for await (const entry of zip.eachEntry()) if (name.test(entry.fileName)) found.push(entry);
-  const [entry] = found;
-  if (entry === undefined) throw new CompareError('zip_entry', `The zip has no entry named like ${name}.`);
-  if (found.length > 1) {
-    throw new CompareError('zip_entry', `The zip has ${found.length} entries named like ${name} instead of one.`);
+  let found: Entry[] = [];
+  for await (const entry of zip.eachEntry()) {
+    if (container.entry.test(baseName(entry)) && !macAttributes.test(entry.fileName)) found.push(entry);
   }
-  if (/[/\\]/.test(entry.fileName)) throw new CompareError('zip_entry', 'The entry lies in a folder.');
+  if (found.length === 0) throw new CompareError('zip_entry', `The zip has no entry named like ${container.entry}.`);
+  const count = found.length;
+  if (count > 1) {
+    const isText = await Promise.all(found.map((entry) => mayBeText(path, zip, entry, container)));
+    found = found.filter((_entry, index) => isText[index]);
+  }
+  if (found.length === 1) return found[0]!;
+  const named = `The zip has ${count} entries named like ${container.entry} instead of one`;
+  const why = found.length === 0 ? 'none of them is' : `${found.length} of them may be`;
+  throw new CompareError('zip_entry', `${named}, and ${why} the register's text.`);
+}
+
+/** The name without its folders. It is empty for an entry that is a folder. */
+function baseName({ fileName }: Entry): string {
+  return fileName.slice(fileName.lastIndexOf('/') + 1);
+}
+
+/**
+ * Whether one of several entries may be the register's text. A read-me file may have such a name too, but it does not
+ * begin as the text does.
+ */
+async function mayBeText(path: string, zip: ZipFile, entry: Entry, { name, start }: ZipContainer): Promise<boolean> {
+  if (name.test(baseName(entry))) return true;
+  try {
+    for await (const piece of readEntry(path, entry, await startOfData(zip, entry))) {
+      return start.test(piece.toString('latin1', 0, longestStartBytes));
+    }
+    return false;
+  } catch (error) {
+    if (isOfDisk(error)) throw error;
+    return false;
+  }
+}
+
+function checkEntry(entry: Entry, limits: PublicationLimits): void {
+  if (entry.fileName.includes('/')) throw new CompareError('zip_entry', 'The entry lies in a folder.');
   if (entry.isEncrypted()) throw new CompareError('zip_entry', 'The entry is encrypted.');
   if (entry.compressionMethod !== deflated && entry.compressionMethod !== stored) {
     throw new CompareError('zip_entry', `The entry uses compression method ${entry.compressionMethod}.`);
@@ -93,7 +191,10 @@ async function onlyEntry(zip: ZipFile, name: RegExp, limits: PublicationLimits):
       `The text declares ${entry.uncompressedSize} bytes; the limit is ${limits.maxTextBytes}.`,
     );
   }
-  return entry;
+}
+
+async function startOfData(zip: ZipFile, entry: Entry): Promise<number> {
+  return (await zip.readLocalFileHeaderPromise(entry, { minimal: true })).fileDataStart;
 }
 
 async function* readEntry(path: string, entry: Entry, start: number): AsyncGenerator<Buffer> {
@@ -123,8 +224,7 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
     }
   } catch (error) {
     const { code } = error as { code?: string };
-    if (code === 'Z_BUF_ERROR') throw truncated();
-    if (code === 'Z_DATA_ERROR')
+    if (code === 'Z_BUF_ERROR' || code === 'Z_DATA_ERROR')
       throw new CompareError('zip_crc', 'The compressed data of the publication is damaged.');
     throw error;
   }
@@ -139,54 +239,6 @@ function wrongSize(relation: string, entry: Entry): CompareError {
   );
 }
 
-function truncated(): CompareError {
-  return new CompareError('zip_invalid', 'The compressed data ends too early: the download was cut off.');
-}
-
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown reason';
-}
-
-const longestStartBytes = 64;
-
-/**
- * Opens a publication that is plain text. Such a file declares no checksum, so it is read once to compute the checksum.
- * Reading it again must give the same checksum.
- */
-export async function openPlainText(path: string, limits: PublicationLimits): Promise<PublishedText> {
-  const { size } = await stat(path);
-  if (size === 0) throw new CompareError('empty', 'The publication is an empty file.');
-  if (size > limits.maxTextBytes) {
-    throw new CompareError('text_invalid', `The publication has ${size} bytes; the limit is ${limits.maxTextBytes}.`);
-  }
-  const read = () => createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>;
-  let sum = 0;
-  let start = '';
-  for await (const piece of read()) {
-    start ||= piece.toString('latin1', 0, longestStartBytes);
-    sum = crc32(piece, sum);
-  }
-  const problem = problemOfStart(start);
-  if (problem !== null) throw new CompareError('text_invalid', `The publication is not the text itself: ${problem}.`);
-  return { textBytes: size, crc32: sum, chunks: () => unchanged(read, sum) };
-}
-
-function problemOfStart(start: string): string | null {
-  if (/^(\u00ef\u00bb\u00bf)?\s*</.test(start)) return 'it is a web page (HTML), the site answered with an error page';
-  if (start.startsWith('PK')) return 'it is a zip';
-  if (start.startsWith('%PDF')) return 'it is a PDF document';
-  return null;
-}
-
-/**
- * Reads the file again and checks its checksum. The file is opened only when the first piece is asked for, because
- * nobody would handle an error of a stream that is not read.
- */
-async function* unchanged(read: () => AsyncIterable<Buffer>, expected: number): AsyncGenerator<Buffer> {
-  let sum = 0;
-  for await (const piece of read()) {
-    sum = crc32(piece, sum);
-    yield piece;
-  }
-  if (sum !== expected) throw new CompareError('text_invalid', 'The publication changed while it was read.');
 }

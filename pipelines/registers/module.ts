@@ -16,8 +16,19 @@ export interface RegisterSource {
   date: SourceDating;
 }
 
-/** The file that a site offers: a zip with exactly one entry whose name matches `entry`, or the text itself. */
-export type Container = { kind: 'zip'; entry: RegExp } | { kind: 'plain' };
+/** The file that a site offers: a zip that holds the text among other files, or the text itself. */
+export type Container = ZipContainer | { kind: 'plain' };
+
+/** How the text is found among the entries of a zip. Names are compared without their folders. */
+export interface ZipContainer {
+  kind: 'zip';
+  /** Names that the text's entry may have. An entry with another name is never the text. */
+  entry: RegExp;
+  /** The name that the text has had so far. Several entries with this name are refused. */
+  name: RegExp;
+  /** How a text of this register begins, read as Latin-1. It is only asked when several entries match `entry`. */
+  start: RegExp;
+}
 
 /** Where the date of the data comes from. The time of publication is `Last-Modified` if the source sends it. */
 export type SourceDating =

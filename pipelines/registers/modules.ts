@@ -23,7 +23,7 @@ function taxpayerList(
     source: {
       url: `${folder}/${file}`,
       pageUrl: `${folder}/${page}`,
-      container: { kind: 'zip', entry },
+      container: { kind: 'zip', entry, name: entry, start: /^Ruc\|/i },
       date: { from: 'page', read: (html) => pageDate(html, register, new Date()) },
     },
     format: taxpayerListFormat,

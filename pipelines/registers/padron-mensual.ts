@@ -36,7 +36,12 @@ export const padronMensualModule: RegisterModule = {
     url: 'https://www.datosabiertos.gob.pe/sites/default/files/PadronRUC_{AAAAMM}.zip',
     pageUrl: null,
     // The portal labels the file csv, but its bytes are a zip.
-    container: { kind: 'zip', entry: /\.csv$/i },
+    container: {
+      kind: 'zip',
+      entry: /\.csv$/i,
+      name: /^PadronRUC_\d{6}\.csv$/i,
+      start: /^(\u00ef\u00bb\u00bf)?\s*RUC\s*[|,]/i,
+    },
     date: { from: 'text', read: dateOfText },
   },
   format: padronMensualFormat,

@@ -42,7 +42,12 @@ export const padronReducidoModule: RegisterModule = {
   source: {
     url: 'https://www2.sunat.gob.pe/padron_reducido_ruc.zip',
     pageUrl: 'https://www.sunat.gob.pe/descargaPRR/mrc137_padron_reducido.html',
-    container: { kind: 'zip', entry: /\.txt$/i },
+    container: {
+      kind: 'zip',
+      entry: /\.txt$/i,
+      name: /^padron_reducido_ruc\.txt$/i,
+      start: /^(\u00ef\u00bb\u00bf)?RUC\|NOMBRE/i,
+    },
     date: { from: 'last_modified', orPage: dateFromLandingPage },
   },
   format: padronReducidoFormat,

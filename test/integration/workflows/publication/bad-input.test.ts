@@ -62,6 +62,8 @@ describe('a publication that must not be taken on', () => {
     ['wrong_size', /^zip_size: /],
     ['no_txt', /^zip_entry: The zip has no entry named like/],
     ['two_txt', /^zip_entry: /],
+    ['two_known', /^zip_entry: /],
+    ['trailing_bytes', /^zip_invalid: .*whole zip with 15 bytes after its end/],
     ['folder_in_name', /^zip_(entry|invalid): /],
     ['empty_text', /^empty: /],
     ['header_changed', /^header_changed: .*UBIGEO/],

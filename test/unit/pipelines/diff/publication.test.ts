@@ -1,14 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ZipFile } from 'yazl';
 import { entryName, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
 import { checkHeader } from '../../../../pipelines/diff/large/pages.ts';
 import { checkPublication, openPublication, readPublication } from '../../../../pipelines/diff/publication.ts';
 import { chunkBytes } from '../../../../pipelines/diff/zip.ts';
 import type { Container, LargeFormat } from '../../../../pipelines/registers/module.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
+import { columnNames } from '../../../../pipelines/registers/padron-mensual-rewrite.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
 import { joinLines } from '../../../support/registers/lines.ts';
@@ -72,6 +75,167 @@ describe('a publication that is a zip', () => {
     // A declared size within the limit is checked all the same.
     const wide = { ...limits, maxTextBytes: 2 ** 33 };
     await expect(readPublication(path, daily, wide)).rejects.toMatchObject({ code: 'zip_size', message: /less than/ });
+  });
+});
+
+/** Names and contents of files; a name without content is a folder. */
+type Files = readonly (readonly [name: string, content?: string | Buffer])[];
+
+async function zipOf(files: Files, options: { forceZip64Format?: boolean; comment?: string } = {}): Promise<Buffer> {
+  const zip = new ZipFile();
+  for (const [name, content] of files) {
+    if (content === undefined) zip.addEmptyDirectory(name);
+    else zip.addBuffer(Buffer.from(content), name, { forceZip64Format: options.forceZip64Format ?? false });
+  }
+  zip.end({ forceZip64Format: options.forceZip64Format ?? false, comment: options.comment ?? '' });
+  await pipeline(zip.outputStream, createWriteStream(path));
+  return readFileSync(path);
+}
+
+describe('the text of a zip', () => {
+  const notes = 'Estructura: RUC|NOMBRE O RAZON SOCIAL|…\n';
+
+  it.each<[string, Files]>([
+    [
+      'read-me files of its kind',
+      [
+        ['LEEME.txt', notes],
+        ['readme.TXT', notes],
+        [entryName, text],
+        ['vacio.txt', ''],
+      ],
+    ],
+    [
+      'what a Mac adds',
+      [
+        [entryName, text],
+        [`__MACOSX/._${entryName}`, notes],
+        [`._${entryName}`, text],
+      ],
+    ],
+    ['folders with files', [['documentos'], ['documentos/estructura.txt', notes], [entryName, text]]],
+    [
+      'a read-me, under another name',
+      [
+        ['padron.txt', text],
+        ['LEEME.txt', notes],
+      ],
+    ],
+  ])('is found beside %s', async (_what, files) => {
+    await zipOf(files);
+    expect(await readPublication(path, daily, limits)).toEqual(text);
+  });
+
+  it('is found beside a folder that Windows has written', async () => {
+    const zip = await zipOf([
+      ['docs/estructura.txt', notes],
+      [entryName, text],
+    ]);
+    writeFileSync(
+      path,
+      Buffer.from(zip.toString('latin1').replaceAll('docs/estructura', 'docs\\estructura'), 'latin1'),
+    );
+    expect(await readPublication(path, daily, limits)).toEqual(text);
+  });
+
+  it.each<[string, Files, RegExp]>([
+    [
+      'it is there twice',
+      [
+        [entryName, text],
+        [`copia/${entryName}`, text],
+      ],
+      /2 of them may be the register's text/,
+    ],
+    [
+      'another text begins as it does',
+      [
+        [entryName, text],
+        ['otro.txt', text],
+      ],
+      /2 of them may be the register's text/,
+    ],
+    [
+      'no text begins as it does',
+      [
+        ['a.txt', notes],
+        ['b.txt', notes],
+      ],
+      /none of them is the register's text/,
+    ],
+    [
+      'it lies in a folder',
+      [
+        ['datos/padron_reducido_ruc.txt', text],
+        ['LEEME.txt', notes],
+      ],
+      /lies in a folder/,
+    ],
+    ['only a Mac’s attributes have its name', [[`__MACOSX/._${entryName}`, text]], /no entry named like/],
+  ])('is refused where %s', async (_what, files, message) => {
+    await zipOf(files);
+    await expect(openPublication(path, daily, limits)).rejects.toMatchObject({ code: 'zip_entry', message });
+  });
+
+  it('keeps its own fault beside a read-me', async () => {
+    const changed = joinLines([header.replace('RUC|', 'CODIGO|')]);
+    await zipOf([
+      ['LEEME.txt', notes],
+      [entryName, Buffer.from(changed)],
+    ]);
+    await expect(checkPublication('padron_reducido', path, limits)).rejects.toMatchObject({ code: 'header_changed' });
+  });
+
+  it('of a month or a list is found in the same way', async () => {
+    const month = `\ufeff${columnNames.join(',')}\n`;
+    await zipOf([
+      ['diccionario.csv', 'Campo,Tipo\n'],
+      ['PadronRUC_202611.csv', month],
+      ['__MACOSX/._PadronRUC_202611.csv', ''],
+    ]);
+    const { container } = registerModules.padron_mensual.source;
+    expect((await openPublication(path, container, limits)).textBytes).toBe(Buffer.byteLength(month));
+    const list = 'Ruc|Nombre/Razon|A partir del|Resolucion|\r';
+    await zipOf([
+      ['LEEME.txt', notes],
+      ['__MACOSX/._AgenRet_TXT.txt', ''],
+      ['agenret_txt.TXT', list],
+    ]);
+    await expect(checkPublication('agentes_retencion', path, limits)).resolves.toBeUndefined();
+  });
+});
+
+describe('a zip that does not end where its file ends', () => {
+  const opened = () => openPublication(path, daily, limits);
+  const refused = (message: RegExp) => expect(opened()).rejects.toMatchObject({ code: 'zip_invalid', message });
+
+  it.each([
+    ['a few bytes', Buffer.from('\r\n')],
+    ['more than the longest comment', Buffer.alloc(200_000, 'x')],
+    ['more than is read at once', Buffer.alloc(1_100_000, 'PK\u0005\u0006')],
+  ])('names %s after it', async (_what, more) => {
+    for (const options of [{}, { forceZip64Format: true }, { comment: 'SUNAT' }]) {
+      await zipOf([[entryName, text]], options);
+      appendFileSync(path, more);
+      await refused(new RegExp(`It is a whole zip with ${more.length} bytes after its end`));
+    }
+  });
+
+  it('names bytes before it', async () => {
+    const zip = await zipOf([[entryName, text]]);
+    writeFileSync(path, Buffer.concat([Buffer.from('Warning: x\n'), zip]));
+    await refused(/other bytes stand before the zip begins/);
+  });
+
+  it('was cut off, wherever it was cut and whatever follows', async () => {
+    const zip = await zipOf([[entryName, text]], { comment: 'SUNAT' });
+    for (const bytes of [20, zip.length >> 1, zip.length - 60, zip.length - 20, zip.length - 2]) {
+      writeFileSync(path, zip.subarray(0, bytes));
+      await refused(/cut off/);
+      appendFileSync(path, '<html>');
+      // Where only the comment was cut, the zip itself is whole.
+      await refused(bytes === zip.length - 2 ? /4 bytes after its end/ : /cut off/);
+    }
   });
 });
 
