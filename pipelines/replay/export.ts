@@ -84,9 +84,18 @@ interface ParquetColumn {
 const required = { repetition_type: 'REQUIRED' } as const;
 const optional = { repetition_type: 'OPTIONAL' } as const;
 const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const;
+/**
+ * A moment, in milliseconds since 1970 in UTC. Without the logical type, DuckDB takes the column for times without a
+ * zone and pyarrow takes it for UTC, so they differ by five hours in Lima. Older readers know only the converted type.
+ */
+const moment = {
+  type: 'INT64',
+  converted_type: 'TIMESTAMP_MILLIS',
+  logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+} as const;
 
 /**
- * Returns the columns of the Parquet file: edition, op, ruc, fecha_dato (date), detected_at (timestamp), corrects, and
+ * Returns the columns of the Parquet file: edition, op, ruc, fecha_dato (date), detected_at (moment), corrects, and
  * then each column of the register twice, as `before_…` and `after_…`. All `before_…` cells are null when the change's
  * `before` is null, and all `after_…` cells are null when its `after` is null.
  */
@@ -108,7 +117,7 @@ function columnsOf(register: RegisterName): ParquetColumn[] {
       read: ({ fecha_dato }) => new Date(`${fecha_dato}T00:00:00Z`),
     },
     {
-      element: { name: 'detected_at', type: 'INT64', converted_type: 'TIMESTAMP_MILLIS', ...required },
+      element: { name: 'detected_at', ...moment, ...required },
       read: ({ detected_at }) => new Date(detected_at),
     },
     {

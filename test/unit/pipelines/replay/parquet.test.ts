@@ -80,7 +80,7 @@ describe('an export of history', () => {
       'VARCHAR',
       'VARCHAR',
       'DATE',
-      expect.stringMatching(/^TIMESTAMP/),
+      'TIMESTAMP WITH TIME ZONE',
       'BIGINT',
       'VARCHAR',
     ]);
@@ -92,6 +92,26 @@ describe('an export of history', () => {
     expect(found.map(({ ruc, nombre, estado }) => [ruc, nombre, estado])).toEqual(
       expected.map(([ruc, [nombre, estado]]) => [ruc, nombre, estado]),
     );
+  });
+
+  test('as a Parquet file has times that mean the same in every zone', async () => {
+    const path = join(folder, 'times.parquet');
+    await writeParquet('padron_reducido', exportedChanges(editions), path, () => {}, signal);
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    const rows = async (query: string) => (await connection.runAndReadAll(query)).getRowObjectsJson();
+    for (const zone of ['America/Lima', 'UTC']) {
+      await connection.run(`SET TimeZone = '${zone}'`);
+      const at = "TIMESTAMPTZ '2026-11-22 00:00:00+00'";
+      const second = await rows(`SELECT count(*) AS changes FROM '${path}' WHERE detected_at = ${at}`);
+      expect(second, zone).toEqual([{ changes: String(editions[1]!.changes) }]);
+    }
+    const [element] = await rows(
+      `SELECT converted_type, logical_type FROM parquet_schema('${path}') WHERE name = 'detected_at'`,
+    );
+    expect(element).toEqual({
+      converted_type: 'TIMESTAMP_MILLIS',
+      logical_type: expect.stringMatching(/isAdjustedToUTC=(1|true)/),
+    });
   });
 
   test('that cannot be read leaves no file that looks complete', async () => {
