@@ -13,6 +13,8 @@ export function explain(error: unknown): string {
   const code = 'code' in error ? String(error.code) : '';
   if (code === '42P01' || code === '3F000')
     return lines('The database has no tables of this service.', 'Run `npx padron migrate` first.');
+  if (error.name === 'ArchiveError' && (code === 'not_found' || code === 'hash_mismatch'))
+    return lines(`${error.message}.`, 'Bring the right file back: the last part of its name is its SHA-256.', code);
   return lines(error.message || error.name, undefined, code);
 }
 

@@ -27,7 +27,10 @@ export interface Archive {
   put(name: ObjectName, file: string): Promise<'stored' | 'already_there'>;
   /** Size in bytes, or null when there is no such object. */
   size(name: ObjectName): Promise<number | null>;
-  /** Path of a local file that holds the object. Callers must not change the file. @throws ArchiveError `not_found` */
+  /**
+   * Path of a local file that holds the object. Callers must not change the file.
+   * @throws ArchiveError `not_found`, or `hash_mismatch` when the object's bytes do not have the hash of its name
+   */
   localFile(name: ObjectName): Promise<string>;
   /** The object's bytes. @throws ArchiveError `not_found` */
   read(name: ObjectName): Promise<Readable>;
@@ -90,6 +93,11 @@ export function removableKey(name: ObjectName): string {
 
 export function notFound(name: ObjectName): ArchiveError {
   return new ArchiveError('not_found', `the archive has no ${objectKey(name)}`);
+}
+
+/** Whether an object is lost or damaged. Then nothing helps until somebody brings the right file back. */
+export function isLost(error: unknown): error is ArchiveError {
+  return error instanceof ArchiveError && (error.code === 'not_found' || error.code === 'hash_mismatch');
 }
 
 /** A text's key is `<folder>/<file>`, both of letters, digits and `_ . -`. @throws ArchiveError `name_invalid` */

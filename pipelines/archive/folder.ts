@@ -18,6 +18,11 @@ import { checkHash, IncomingFiles, isMissing, readOnly } from './local-copies.ts
 /** An archive in a folder: objects are `<root>/<register>/<kind>/<sha256>`, unfinished files in `<root>/incoming`. */
 export class FolderArchive extends IncomingFiles implements Archive {
   readonly #root: string;
+  /**
+   * The objects whose hash this process knows to be right, by path, each with its size and time of change. A restart or
+   * a changed file makes the next `localFile` read the object once more.
+   */
+  readonly #checked = new Map<string, string>();
 
   constructor(root: string) {
     super(join(root, 'incoming'));
@@ -41,6 +46,7 @@ export class FolderArchive extends IncomingFiles implements Archive {
       if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
       await this.#copyInto(target, file);
     }
+    this.#checked.set(target, markOf(await stat(target)));
     return 'stored';
   }
 
@@ -54,8 +60,17 @@ export class FolderArchive extends IncomingFiles implements Archive {
   }
 
   async localFile(name: ObjectName): Promise<string> {
-    if ((await this.size(name)) === null) throw notFound(name);
-    return this.#path(name);
+    const path = this.#path(name);
+    const found = await stat(path).catch((error) => {
+      if (isMissing(error)) throw notFound(name);
+      throw error;
+    });
+    const mark = markOf(found);
+    if (this.#checked.get(path) !== mark) {
+      await checkHash(path, name.sha256, `${objectKey(name)} in the archive`);
+      this.#checked.set(path, mark);
+    }
+    return path;
   }
 
   async read(name: ObjectName): Promise<Readable> {
@@ -64,6 +79,7 @@ export class FolderArchive extends IncomingFiles implements Archive {
 
   async remove(name: ObjectName): Promise<void> {
     await rm(join(this.#root, removableKey(name)), { force: true });
+    this.#checked.delete(this.#path(name));
   }
 
   /** A file on another device cannot be renamed into the archive, so it is first copied to a temporary name there. */
@@ -76,6 +92,11 @@ export class FolderArchive extends IncomingFiles implements Archive {
   #path(name: ObjectName): string {
     return join(this.#root, objectKey(name));
   }
+}
+
+/** Differs when a file was changed. */
+function markOf({ size, mtimeMs }: { size: number; mtimeMs: number }): string {
+  return `${size} ${mtimeMs}`;
 }
 
 export class FolderTexts implements TextStore {

@@ -46,7 +46,7 @@ export class LocalCopies {
     // file, which `#makeRoom` removes like an old copy.
     await writeWholeFile(path, `${path}.${randomUUID()}`, async (incoming) => {
       await fetch(incoming);
-      await checkHash(incoming, sha256, key);
+      await checkHash(incoming, sha256, `${key} in the archive`);
       await chmod(incoming, readOnly);
     });
     return path;
@@ -87,7 +87,7 @@ export async function sha256OfFile(file: string): Promise<string> {
 export async function checkHash(file: string, sha256: string, name = basename(file)): Promise<void> {
   const found = await sha256OfFile(file);
   if (found === sha256) return;
-  throw new ArchiveError('hash_mismatch', `${name} should have hash ${sha256}, but has ${found}`);
+  throw new ArchiveError('hash_mismatch', `${name} is damaged: its SHA-256 is ${found} instead of ${sha256}`);
 }
 
 /** Base class of all archives. It keeps unfinished files in a local folder. */

@@ -2,6 +2,7 @@ import { trace } from '@opentelemetry/api';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
+import { isLost } from '../../pipelines/archive/archive.ts';
 import { freezeEdition } from '../../pipelines/editions/freeze.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from './compare.ts';
@@ -84,9 +85,8 @@ type Step<Arguments extends unknown[], Result> = (
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 /**
- * Runs a step as a Temporal activity and writes one log line about it. A cancelled step fails as cancelled. An error
- * with `code` and `retryable` keeps its code, and Temporal retries it only if it is retryable. Other errors pass
- * unchanged.
+ * Runs a step as a Temporal activity and writes one log line about it. A cancelled step fails as cancelled. For other
+ * errors see `toFailure`.
  */
 async function runStep<Arguments extends unknown[], Result>(
   dependencies: PublicationDependencies,
@@ -118,12 +118,24 @@ async function runStep<Arguments extends unknown[], Result>(
       throw new CancelledFailure('the step was cancelled');
     }
     log.error({ ...end('failed'), err: error }, 'publication step failed');
-    throw toFailure(error);
+    throw toFailure(error, subject);
   }
 }
 
-function toFailure(error: unknown): unknown {
+/** An edition whose change file the archive lost or damaged is tried again after this time. */
+const lostFileDelay = '10 minutes';
+
+/**
+ * An error with `code` and `retryable` keeps its code, and Temporal retries it only if it is retryable. Other errors
+ * pass unchanged. An edition is past quarantine, so it waits until somebody brings a lost change file back. Without
+ * retries its workflow would fail, and the sweeper would start it again every half minute.
+ */
+function toFailure(error: unknown, subject: StepSubject): unknown {
   if (!(error instanceof Error) || error instanceof ApplicationFailure) return error;
+  if (subject === 'edition' && isLost(error)) {
+    const message = `${error.message}; bring the right file back (the last part of its name is the SHA-256 of its bytes)`;
+    return ApplicationFailure.create({ message, type: error.code, nextRetryDelay: lostFileDelay });
+  }
   const { code, retryable } = error as Error & { code?: unknown; retryable?: unknown };
   if (typeof code !== 'string' || typeof retryable !== 'boolean') return error;
   return ApplicationFailure.create({ message: error.message, type: code, nonRetryable: !retryable });

@@ -40,7 +40,8 @@ export async function compareCorrection(
     await recordCorrectionComparison(dependencies.pool, id, comparison);
     return { outcome: 'next' };
   } catch (error) {
-    const reason = faultOf(error, 'give the order again');
+    const again = `npx padron editions revert ${register} ${correction.corrects} --reason TEXT`;
+    const reason = faultOf(error, again);
     if (reason === null) throw error;
     await refuseCorrection(dependencies.pool, id, reason);
     return { outcome: 'ended' };

@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
 import { type Archive, ArchiveError, type ObjectName } from '../../pipelines/archive/archive.ts';
-import { CompareError } from '../../pipelines/changes/errors.ts';
 import { openPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
 import { confirmDate } from '../../pipelines/editions/freshness.ts';
@@ -21,6 +20,7 @@ import { addressesOf, isByMonth, type Sources } from '../../pipelines/registers/
 import { probeSite, type SiteAccess, SourceError, type Validators } from '../../pipelines/registers/site.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { approveCommand, faultOf } from './judge.ts';
 import type { FetchOutcome, ProbeOutcome, StepRun } from './messages.ts';
 
 export interface FetchDependencies extends StepRun {
@@ -58,7 +58,7 @@ export async function fetchPublication(
   if ((await stat(file).catch(() => null)) !== null) await putOrStartOver(dependencies.archive, name, file);
   const source = dependencies.sources[register];
   const { lastModified, etag } = downloaded;
-  const { textStart, fault } = await inspect(dependencies, source, await dependencies.archive.localFile(name));
+  const { textStart, fault } = await inspect(dependencies, source, name, id);
   const dating = await dateOf(dependencies.access, source, { lastModified, textStart }, dependencies.signal);
   const date = 'undated' in dating ? null : dating;
   const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
@@ -118,14 +118,17 @@ async function putOrStartOver(archive: Archive, name: ObjectName, file: string):
 async function inspect(
   dependencies: FetchDependencies,
   source: RegisterSource,
-  file: string,
+  name: ObjectName,
+  id: number,
 ): Promise<{ textStart: Buffer | null; fault: string | null }> {
   try {
+    const file = await dependencies.archive.localFile(name);
     const text = await openPublication(file, source.container, dependencies.zipLimits);
     return { textStart: source.date.from === 'text' ? await startOf(text.chunks()) : null, fault: null };
   } catch (error) {
-    if (!(error instanceof CompareError) || !error.isPublicationFault) throw error;
-    return { textStart: null, fault: `${error.code}: ${error.message}` };
+    const fault = faultOf(error, approveCommand(id));
+    if (fault === null) throw error;
+    return { textStart: null, fault };
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Archive, ArchiveError } from '../../pipelines/archive/archive.ts';
+import { type Archive, isLost } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/changes/errors.ts';
 import { checkPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
@@ -161,7 +161,7 @@ export async function judgePublication(
 
 /** Puts a publication in quarantine if no retry can mend the error (faultOf()). Throws any other error again. */
 export async function quarantineFault(pool: Pool, id: number, error: unknown): Promise<StepOutcome> {
-  const reason = faultOf(error, 'approve this publication');
+  const reason = faultOf(error, approveCommand(id));
   if (reason === null) throw error;
   await movePublication(pool, id, { from: waitingStates, to: 'en_cuarentena', reason });
   return ended;
@@ -169,11 +169,18 @@ export async function quarantineFault(pool: Pool, id: number, error: unknown): P
 
 /**
  * If no retry can mend the error, returns the reason as a text for an operator. Otherwise returns null. A file that the
- * archive lost is also a reason, because the step that needs the file would be retried for ever.
- * @param afterwards what the operator must do when the missing file is back
+ * archive lost, or whose bytes are damaged there, is also a reason, because the step that needs the file would be
+ * retried for ever.
+ * @param command what the operator must run when the right file is back
  */
-export function faultOf(error: unknown, afterwards: string): string | null {
+export function faultOf(error: unknown, command: string): string | null {
   if (error instanceof CompareError && !error.retryable) return `${error.code}: ${error.message}`;
-  if (!(error instanceof ArchiveError) || error.code !== 'not_found') return null;
-  return `archive_incomplete: ${error.message}: bring it back (the last part of its name is the SHA-256 of its bytes), then ${afterwards}`;
+  if (!isLost(error)) return null;
+  const reason = error.code === 'not_found' ? 'archive_incomplete' : 'archive_damaged';
+  const remedy = 'bring the right file back (the last part of its name is the SHA-256 of its bytes)';
+  return `${reason}: ${error.message}; ${remedy}, then: ${command}`;
+}
+
+export function approveCommand(id: number): string {
+  return `npx padron publications approve ${id}`;
 }

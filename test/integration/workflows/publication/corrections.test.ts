@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { decodeRecords, openChangeFile } from '../../../../pipelines/changes/change-file.ts';
 import { CompareError } from '../../../../pipelines/changes/errors.ts';
@@ -15,7 +15,7 @@ import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { registers } from '../../../../schemas/registers.ts';
 import { comparePublication } from '../../../../workflows/publication/compare.ts';
-import { verifyPublication } from '../../../../workflows/publication/judge.ts';
+import { nextWork, verifyPublication } from '../../../../workflows/publication/judge.ts';
 import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/watch/list-days.ts';
 
@@ -259,8 +259,8 @@ describe('an edition that another parser read', () => {
     const { id, ...next } = await publish((list) => list.set(58, 'ALTERADA OCHO'));
     expect(next).toMatchObject({ state: 'en_cuarentena', edition: null });
     expect(next.state_reason).toBe(
-      `archive_incomplete: the archive has no ${register}/publications/${sha256}: bring it back ` +
-        '(the last part of its name is the SHA-256 of its bytes), then approve this publication',
+      `archive_incomplete: the archive has no ${register}/publications/${sha256}; bring the right file back ` +
+        `(the last part of its name is the SHA-256 of its bytes), then: npx padron publications approve ${id}`,
     );
     const file = await archive.incomingFile('brought-back');
     await writeFile(file, lost);
@@ -268,6 +268,84 @@ describe('an edition that another parser read', () => {
     await inTransaction(harness.pool, (client) => approvePublication(client, id, { ...order, fechaDato: null }));
     await harness.settle(register);
     expect(await findPublication(harness.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
+  });
+});
+
+describe('what is damaged in the archive', () => {
+  async function damage(kind: 'publications' | 'changes', sha256: string): Promise<string> {
+    const path = await harness.parts.archive.localFile({ register, kind, sha256 });
+    await chmod(path, 0o644);
+    await writeFile(path, 'other bytes');
+    return path;
+  }
+
+  it('ends a publication in quarantine with the command that takes it on once its file is right again', async () => {
+    await show((list) => list.set(60, 'ALTERADA SESENTA'));
+    const right = bytes;
+    const { id, sha256 } = (await harness.fetch(register))!;
+    const path = await damage('publications', sha256!);
+    await harness.settle(register);
+    const found = await findPublication(harness.pool, id);
+    expect(found).toMatchObject({ state: 'en_cuarentena', edition: null });
+    expect(found!.state_reason).toMatch(
+      new RegExp(`^archive_damaged: ${register}/publications/${sha256} in the archive is damaged: .*approve ${id}$`),
+    );
+    // Neither the sweeper nor the next probe takes it up again.
+    expect(await nextWork(harness.parts, register)).toEqual({ kind: 'none' });
+    expect(await harness.run(register)).toBeNull();
+    await writeFile(path, right);
+    await inTransaction(harness.pool, (client) => approvePublication(client, id, { ...order, fechaDato: null }));
+    await harness.settle(register);
+    expect(await findPublication(harness.pool, id)).toMatchObject({ state: 'publicada' });
+  });
+
+  it('ends it there as well when it is damaged between the download and its record', async () => {
+    await show((list) => list.set(61, 'ALTERADA UNO'));
+    const { archive } = harness.parts;
+    harness.parts.archive = new Proxy(archive, {
+      get(target, property) {
+        const member = target[property as keyof typeof target] as (...args: unknown[]) => Promise<unknown>;
+        if (property !== 'put') return member.bind(target);
+        return async (...args: unknown[]) => {
+          const stored = await member.apply(target, args);
+          await damage('publications', (args[0] as { sha256: string }).sha256);
+          return stored;
+        };
+      },
+    });
+    try {
+      const fetched = await harness.fetch(register);
+      expect(fetched).toMatchObject({ state: 'en_cuarentena', sha256: expect.any(String) });
+      expect(fetched!.state_reason).toMatch(/^archive_damaged: /);
+    } finally {
+      harness.parts.archive = archive;
+    }
+  });
+
+  it('ends a publication whose comparison needs a damaged change file', async () => {
+    const { change_file_sha256: sha256 } = await head();
+    const path = await harness.parts.archive.localFile({ register, kind: 'changes', sha256: sha256! });
+    const right = await readFile(path);
+    await damage('changes', sha256!);
+    await rm(harness.parts.workDir, { recursive: true });
+    const next = await publish((list) => list.set(62, 'ALTERADA DOS'));
+    expect(next).toMatchObject({ state: 'en_cuarentena', edition: null });
+    expect(next.state_reason).toMatch(
+      new RegExp(`^archive_damaged: ${register}/changes/${sha256} .*approve ${next.id}$`),
+    );
+    await writeFile(path, right);
+    const following = await publish((list) => list.set(63, 'ALTERADA TRES'));
+    expect(following).toMatchObject({ state: 'publicada' });
+  });
+
+  it('refuses the order to undo an edition whose change file it is', async () => {
+    const { edition } = await publish((list) => list.set(64, 'ALTERADA CUATRO'));
+    await damage('changes', (await findEdition(harness.pool, register, edition!))!.change_file_sha256);
+    const { id } = await inTransaction(harness.pool, (client) => requestCorrection(client, register, edition!, order));
+    await harness.settle(register);
+    const correction = await findCorrection(harness.pool, id);
+    expect(correction).toMatchObject({ state: 'rechazada', edition: null });
+    expect(correction!.state_reason).toMatch(/^archive_damaged: .*then: npx padron editions revert agentes_retencion/);
   });
 });
 
@@ -290,6 +368,6 @@ describe('what the archive lost', () => {
     await harness.settle(register);
     const correction = await findCorrection(harness.pool, id);
     expect(correction).toMatchObject({ state: 'rechazada', edition: null });
-    expect(correction!.state_reason).toMatch(/^archive_incomplete: .*then give the order again$/);
+    expect(correction!.state_reason).toMatch(/^archive_incomplete: .*then: npx padron editions revert agentes_reten/);
   });
 });

@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { CommandError } from '../../../../deploy/cli/context.ts';
 import { explain } from '../../../../deploy/cli/failures.ts';
+import { notFound } from '../../../../pipelines/archive/archive.ts';
 import { makeClickhouse } from '../../../../pipelines/runtime/clickhouse.ts';
 import { makeKafka } from '../../../../pipelines/runtime/kafka.ts';
 import { makeLogger } from '../../../../pipelines/runtime/log.ts';
@@ -51,6 +52,14 @@ test('a database without our tables or our schema asks for the migrations', () =
       'error: The database has no tables of this service.\nRun `npx padron migrate` first.',
     );
   }
+});
+
+test('a file that the archive lost or damaged is named, with what brings it back', () => {
+  const name = { register: 'padron_reducido', kind: 'changes', sha256: 'ab'.repeat(32) } as const;
+  expect(explain(notFound(name))).toBe(
+    `error: the archive has no padron_reducido/changes/${name.sha256}. (not_found)\n` +
+      'Bring the right file back: the last part of its name is its SHA-256.',
+  );
 });
 
 const refused = (fields: object) =>
