@@ -24,7 +24,8 @@ export async function requirePublication(context: CommandContext, id: number): P
  * Takes an operator's decision in one transaction.
  * @param list the command that the error advises when the number does not exist: it lists the publications or editions
  * @param show the command that the error advises otherwise: it shows why the decision is refused
- * @throws CommandError when the decision is refused
+ * @throws CommandError when the decision is refused. For a publication that is older than the newest edition, its exit
+ *   code is `exitStopped`, because the publication still waits.
  */
 export async function decide<Result>(
   context: CommandContext,
@@ -37,7 +38,8 @@ export async function decide<Result>(
     if (!(error instanceof DecisionError)) throw error;
     const isUnknown = error.code === 'publication_unknown' || error.code === 'edition_unknown';
     const advice = isUnknown ? `See them with: npx padron ${list}` : `See it with: npx padron ${show}`;
-    throw new CommandError(`${error.message}.`, advice);
+    const isOlder = error.code === 'older_than_head';
+    throw new CommandError(`${error.message}.`, advice, isOlder ? exitStopped : 1);
   }
 }
 

@@ -10,9 +10,11 @@ import { makePool } from '../../pipelines/runtime/postgres.ts';
 export class CommandError extends Error {
   override name = 'CommandError';
   readonly advice: string | undefined;
-  constructor(message: string, advice?: string) {
+  readonly exitCode: number;
+  constructor(message: string, advice?: string, exitCode = 1) {
     super(message);
     this.advice = advice;
+    this.exitCode = exitCode;
   }
 }
 

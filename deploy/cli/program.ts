@@ -1,6 +1,6 @@
 import { readLocalConfig, runningEndpointsFile } from '../local/config.ts';
 import { PadronCommand } from './arguments.ts';
-import { CommandContext } from './context.ts';
+import { CommandContext, CommandError } from './context.ts';
 import { explain } from './failures.ts';
 import { addNouns } from './nouns.ts';
 
@@ -41,7 +41,7 @@ try {
   process.exitCode = context.exitCode;
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`);
-  process.exitCode = 1;
+  process.exitCode = error instanceof CommandError ? error.exitCode : 1;
 } finally {
   await context.close();
 }

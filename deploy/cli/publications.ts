@@ -13,7 +13,7 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { wakePublish } from '../../workflows/publication/schedule.ts';
 import { dayOf, type PadronCommand, wholeNumber } from './arguments.ts';
 import { decide, gateLines, noteStopped, publicationLine, requirePublication } from './catalogue.ts';
-import type { CommandContext, OutputOptions } from './context.ts';
+import { type CommandContext, exitStopped, type OutputOptions } from './context.ts';
 import { connectTemporal, followOf, followPublication } from './publication-follow.ts';
 import { addRunCommand, refuseWaiting } from './publication-run.ts';
 
@@ -83,7 +83,7 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
     )
     .argument('<id>', 'its number', wholeNumber)
     .decisionOptions(who, why)
-    .option('--date <day>', 'date of the data (YYYY-MM-DD), for a publication that came without', dayOf)
+    .option('--date <day>', 'date of its data (YYYY-MM-DD), when it came with none or a wrong one', dayOf)
     .waitOptions()
     .examples('publications approve 7 --by "Ana Ruiz" --reason "yearly clean-up" --wait')
     .action(async (id: number, options: ApproveOptions) => {
@@ -98,6 +98,9 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
       const done = await followPublication(await followOf(context, client, options.timeout), id);
       context.show(options, done, publicationLine(done));
       noteStopped(context, done);
+      if (done.state !== 'sustituida') return;
+      context.note('It makes no edition. See which one came first with: npx padron editions list');
+      context.exitCode = exitStopped;
     });
 
   publications

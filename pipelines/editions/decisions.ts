@@ -1,12 +1,17 @@
+import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { SourceDate } from '../registers/module.ts';
 import type { PoolClient } from '../runtime/postgres.ts';
 import { type Edition, findEdition, forgetEditionsFrom } from './editions.ts';
+import { type Head, readHead } from './heads.ts';
 import { findPublication, type Publication } from './publications.ts';
 
 type DecisionErrorCode =
   | 'publication_unknown'
   | 'state_forbids'
   | 'date_missing'
+  | 'date_ahead'
+  | 'older_than_head'
   | 'bytes_missing'
   | 'edition_unknown'
   | 'already_corrected'
@@ -31,10 +36,9 @@ interface Decision {
 
 /**
  * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates (the checks in
- * workflows/publication/gates.ts) are recorded but no longer stop it. If the publication has no date, `fechaDato`
- * becomes its date.
- * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine; `bytes_missing` when it
- * was never downloaded whole; `date_missing` when neither the publication nor the decision has a date
+ * workflows/publication/gates.ts) are recorded but no longer stop it. A `fechaDato` becomes the day of its data.
+ * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine, or another publication has
+ * the same bytes and time; `bytes_missing` when it was never downloaded whole; and as `approvedDate`
  */
 export async function approvePublication(
   client: PoolClient,
@@ -45,17 +49,53 @@ export async function approvePublication(
   if (publication.sha256 === null) {
     throw new DecisionError('bytes_missing', `publication ${id} was never downloaded whole: run the register again`);
   }
-  if (publication.published_at === null && decision.fechaDato === null) {
-    throw new DecisionError('date_missing', `publication ${id} has no date: give it one with --date YYYY-MM-DD`);
+  const { register, sha256 } = publication;
+  const { publishedAt, fechaDato } = approvedDate(publication, await readHead(client, register), decision.fechaDato);
+  const { rows } = await client.query<{ id: number }>(
+    'SELECT id FROM publication WHERE register = $1 AND sha256 = $2 AND published_at = $3 AND id <> $4',
+    [register, sha256, publishedAt, id],
+  );
+  if (rows[0] !== undefined) {
+    const twin = `publication ${rows[0].id} has the same bytes and time`;
+    throw new DecisionError('state_forbids', `${twin}: reject publication ${id}`);
   }
   await client.query(
     `UPDATE publication SET state = 'descargada', state_at = now(), decided_by = $2, state_reason = $3,
-       published_at = COALESCE(published_at, ($4::date)::timestamp AT TIME ZONE 'America/Lima'),
-       fecha_dato = COALESCE(fecha_dato, $4::date)
+       published_at = $4, fecha_dato = $5
      WHERE id = $1`,
-    [id, decision.by, decision.reason, decision.fechaDato],
+    [id, decision.by, decision.reason, publishedAt, fechaDato],
   );
   return (await findPublication(client, id))!;
+}
+
+/**
+ * Returns the time and day of a publication that an operator approves. If its time is before the head's, it can only
+ * become an edition with a `day`. It then counts as published with the head, or at the start of a later day.
+ * @throws DecisionError `date_missing` without any date; `date_ahead` for a day that has not come; `older_than_head`
+ * when the day is before the head's, or when the time is before the head's and no day is given
+ */
+function approvedDate(publication: Publication, head: Head, day: string | null): SourceDate {
+  const { id, published_at, fecha_dato } = publication;
+  const today = limaDay(new Date());
+  const fechaDato = day ?? fecha_dato;
+  if (fechaDato === null) {
+    throw new DecisionError('date_missing', `publication ${id} has no date: give it one with --date YYYY-MM-DD`);
+  }
+  if (day !== null && day > today) {
+    throw new DecisionError('date_ahead', `${day} has not come: publication ${id} has the data of ${today} or before`);
+  }
+  const older = (what: string) => {
+    const remedy = `give the day of its data with --date (${head.fecha_dato} or later), or reject it`;
+    return new DecisionError('older_than_head', `${what}, which never replaces edition ${head.edition}: ${remedy}`);
+  };
+  if (day !== null && head.fecha_dato !== null && day < head.fecha_dato) {
+    throw older(`publication ${id} would have the older data of ${day}`);
+  }
+  const publishedAt = published_at ?? startOfLimaDay(fechaDato);
+  if (head.published_at === null || publishedAt >= head.published_at) return { publishedAt, fechaDato };
+  if (day === null) throw older(`publication ${id} was published before the head (${publishedAt.toISOString()})`);
+  const start = Math.max(startOfLimaDay(day).getTime(), head.published_at.getTime());
+  return { publishedAt: new Date(start), fechaDato };
 }
 
 export async function rejectPublication(client: PoolClient, id: number, decision: Decision): Promise<Publication> {

@@ -1,9 +1,10 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import type { SourceDate } from '../registers/module.ts';
 import type { Queryable } from '../runtime/postgres.ts';
 import { isReverted } from './corrections.ts';
 import type { Head } from './heads.ts';
-import type { PublicationState } from './publications.ts';
+import { type PublicationState, waitsForDate } from './publications.ts';
 
 /**
  * Limits beyond which a register is late. All hours and days count, also those of weekends and holidays. A missing
@@ -137,6 +138,24 @@ export async function confirmDate(
        WHERE publication.register = $1 AND publication.sha256 = $2 AND publication.published_at = moved.published_at)
      SELECT 1 FROM moved`,
     [register, sha256, fechaDato],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Takes a publication out of quarantine that waits for a date, if this date is not before the head's. It is then
+ * verified like one that was just downloaded. Nothing happens if another publication has the same bytes and time.
+ */
+export async function datePublication(database: Queryable, id: number, date: SourceDate): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE publication SET published_at = $2, fecha_dato = $3,
+       state = 'descargada', state_reason = NULL, state_at = now()
+     WHERE id = $1 AND ${waitsForDate}
+       AND NOT EXISTS (SELECT 1 FROM register_head head
+         WHERE head.register = publication.register AND head.published_at > $2)
+       AND NOT EXISTS (SELECT 1 FROM publication twin WHERE twin.register = publication.register
+         AND twin.sha256 = publication.sha256 AND twin.published_at = $2 AND twin.id <> publication.id)`,
+    [id, date.publishedAt, date.fechaDato],
   );
   return rowCount === 1;
 }

@@ -1,3 +1,4 @@
+import { limaDay } from '../../schemas/lima-time.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { SourceDate } from '../registers/module.ts';
 import { sameVersion, type Validators } from '../registers/site.ts';
@@ -73,23 +74,28 @@ export async function listPublications(
   return rows;
 }
 
+/** The row of a version that a probe has seen. `isNew`: the version's bytes are still to be downloaded. */
+interface Detected extends Pick<Publication, 'id' | 'sha256'> {
+  isNew: boolean;
+  waitsForDate: boolean;
+}
+
 /**
- * Finds the row of the version that a probe has just seen at `url`, or inserts a row in state `detectada`. `isNew`
- * means that the version's bytes are still to be downloaded. A file at another address is another version, even with
- * equal validators (ETag, Last-Modified). A detected version that the site replaced before we downloaded it becomes
- * `sustituida`.
+ * Finds the row of the version that a probe has just seen at `url`, or inserts a row in state `detectada`. A file at
+ * another address is another version, even with equal validators (ETag, Last-Modified). So are the same bytes under a
+ * later time (isLater). A detected version that the site replaced before we downloaded it becomes `sustituida`.
  */
 export async function detectPublication(
   client: PoolClient,
   register: RegisterName,
   version: Validators,
   url: string,
-): Promise<{ id: number; isNew: boolean; sha256: string | null }> {
+): Promise<Detected> {
   // The lock lets one probe of a register run at a time. Two at once would both insert a row.
   await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
   const rows = await lastVersions(client, register, knownVersions);
   const isThere = (row: VersionRow) => row.url === null || row.url === url;
-  const isVersion = (row: VersionRow) => isThere(row) && sameVersion(row, version);
+  const isVersion = (row: VersionRow) => isThere(row) && sameVersion(row, version) && !isLater(version, row);
   // The download of a waiting version is resumed when the site still has that version. It is also resumed when the
   // version has no validators and the site sends no ETag, because then nothing shows that the site's file has changed.
   const waiting = rows.find(
@@ -105,30 +111,53 @@ export async function detectPublication(
     [register, known?.id ?? 0],
   );
   if (known !== undefined) {
-    return { id: known.id, isNew: known.state === 'detectada', sha256: known.sha256 };
+    const { id, sha256, state, waitsForDate } = known;
+    return { id, sha256, isNew: state === 'detectada', waitsForDate };
   }
   const inserted = await client.query<{ id: number }>(
     'INSERT INTO publication (register, validators, url) VALUES ($1, $2, $3) RETURNING id',
     [register, JSON.stringify({ etag: version.etag, last_modified: version.lastModified }), url],
   );
-  return { id: inserted.rows[0]!.id, isNew: true, sha256: null };
+  return { id: inserted.rows[0]!.id, sha256: null, isNew: true, waitsForDate: false };
 }
 
 /** A probe recognises only this many of the newest versions. Sites go back at most to a version of a few days ago. */
 const knownVersions = 60;
 
-type VersionRow = Validators & Pick<Publication, 'id' | 'state' | 'sha256' | 'url'>;
+interface VersionRow extends Validators, Pick<Publication, 'id' | 'state' | 'sha256' | 'url' | 'published_at'> {
+  waitsForDate: boolean;
+}
+
+/**
+ * Whether the site gives a version that we have downloaded a later time, although its ETag shows that the bytes are the
+ * same. Then these bytes are the data of another day, or the site has corrected a wrong time. Small differences of an
+ * accepted time do not count, because a site's servers may differ in them.
+ */
+function isLater({ lastModified }: Validators, row: VersionRow): boolean {
+  if (row.state === 'detectada' || lastModified === null || lastModified === row.lastModified) return false;
+  if (row.published_at === null) return true;
+  const time = new Date(lastModified);
+  if (Number.isNaN(time.getTime())) return false;
+  return row.waitsForDate ? time > row.published_at : limaDay(time) > limaDay(row.published_at);
+}
+
+/**
+ * Matches a publication in quarantine whose bytes are good and whose time is not: it has none (`date_unknown: …`), or
+ * one before the head's (`date: …`). The site may still correct it.
+ */
+export const waitsForDate = `(state = 'en_cuarentena' AND state_reason ~ '^date(_unknown)?: ')`;
 
 async function lastVersions(database: Queryable, register: RegisterName, count: number): Promise<VersionRow[]> {
   const { rows } = await database.query<VersionRow>(
-    `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS "lastModified"
+    `SELECT id, state, sha256, url, published_at, ${waitsForDate} AS "waitsForDate",
+       validators->>'etag' AS etag, validators->>'last_modified' AS "lastModified"
      FROM publication WHERE register = $1 ORDER BY id DESC LIMIT $2`,
     [register, count],
   );
   return rows;
 }
 
-export interface KnownVersion extends Pick<Publication, 'url' | 'sha256'> {
+export interface KnownVersion extends Pick<VersionRow, 'id' | 'url' | 'sha256' | 'waitsForDate'> {
   /**
    * The ETag and Last-Modified of the version. A probe sends them, so that the site can answer that nothing changed.
    * They are null until the version is downloaded, because until then a probe must find the version again.
@@ -140,14 +169,15 @@ export interface KnownVersion extends Pick<Publication, 'url' | 'sha256'> {
 export async function lastKnownVersion(database: Queryable, register: RegisterName): Promise<KnownVersion | null> {
   const [row] = await lastVersions(database, register, 1);
   if (row === undefined) return null;
-  const { url, sha256, state, etag, lastModified } = row;
-  return { url, sha256, validators: state === 'detectada' ? null : { etag, lastModified } };
+  const { state, etag, lastModified } = row;
+  return { ...row, validators: state === 'detectada' ? null : { etag, lastModified } };
 }
 
 /**
  * Call this when the archive has a publication's bytes. It moves the publication from `detectada` to `descargada`, or
  * with a `problem` to `en_cuarentena`. If another row has the same bytes and the same time of publication, the row `id`
- * is deleted and the other row gets the new validators, so that one publication is one row.
+ * is deleted and the other row gets the new validators, so that one publication is one row. A row with the same bytes
+ * that waits for a date becomes `sustituida`, because the bytes have a date now.
  */
 export async function recordDownload(
   client: PoolClient,
@@ -187,6 +217,14 @@ export async function recordDownload(
       problem,
     ],
   );
+  if (problem === null) {
+    const reason = `the site gave the same bytes another time: publication ${id}`;
+    await client.query(
+      `UPDATE publication SET state = 'sustituida', state_at = now(), state_reason = $4
+       WHERE register = $1 AND sha256 = $2 AND id <> $3 AND ${waitsForDate}`,
+      [rows[0].register, facts.sha256, id, reason],
+    );
+  }
   return { id, known: false };
 }
 

@@ -1,5 +1,5 @@
 import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
-import { clockToleranceMs, dateFromLastModified, type RegisterSource, type SourceDate } from './module.ts';
+import { dateFromLastModified, type FileTimes, type RegisterSource, type SourceDate } from './module.ts';
 import { readPage, type SiteAccess } from './site.ts';
 
 /** A date, or the reason why there is none. An operator must then supply the date. */
@@ -10,20 +10,20 @@ const maxPageBytes = 1_000_000;
 
 /**
  * Finds the time at which a fetched file was published, and the day of its data. `source.date` says where this day is
- * read. The time of publication orders a register's publications. It is `Last-Modified` if the file has it, else the
- * start of the data's day in Lima. `Last-Modified` comes first even when a page gives the day of the data. Otherwise an
- * old copy of the file would count as new as soon as the page shows a later day.
- * @param file `Last-Modified` of the answer that carried the bytes, and the beginning of the text if it can be read
+ * read. The time of publication orders a register's publications. It is `Last-Modified` if the file has a possible one
+ * (dateFromLastModified), else the start of the data's day in Lima. `Last-Modified` comes first even when a page gives
+ * the day of the data. Otherwise an old copy of the file would count as new as soon as the page shows a later day.
+ * @param file times of the answer that carried the bytes, and the beginning of the text if it can be read
  * @throws SourceError retryable, when the page is needed and its site does not answer
  */
 export async function dateOf(
   access: SiteAccess,
   source: RegisterSource,
-  file: { lastModified: string | null; textStart: Buffer | null },
+  file: FileTimes & { textStart: Buffer | null },
   signal: AbortSignal,
 ): Promise<Dating> {
   const now = new Date();
-  const modified = dateFromLastModified(file.lastModified, now);
+  const modified = dateFromLastModified(file, now);
   const { date } = source;
   if (date.from === 'text') {
     const day = file.textStart === null ? null : date.read(file.textStart);
@@ -50,7 +50,6 @@ export async function dateOnPage(access: SiteAccess, source: RegisterSource, sig
 }
 
 function notAhead(date: SourceDate, now: Date): Dating {
-  const latest = now.getTime() + clockToleranceMs;
-  if (startOfLimaDay(date.fechaDato).getTime() <= latest) return date;
-  return { undated: `its day ${date.fechaDato} has not come (today is ${limaDay(now)})` };
+  const today = limaDay(now);
+  return date.fechaDato <= today ? date : { undated: `its day ${date.fechaDato} has not come (today is ${today})` };
 }

@@ -180,6 +180,7 @@ function noteOf(url: string, answer: GuardedAnswer): PartNote {
   return {
     url,
     ...validatorsOf(answer.headers),
+    answeredAt: answer.headers.date ?? null,
     contentType: answer.headers['content-type'] ?? null,
     declaredBytes: Number.isSafeInteger(length) && answer.headers['content-length'] !== undefined ? length : null,
     finished: null,

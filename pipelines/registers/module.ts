@@ -109,17 +109,39 @@ export interface SourceDate {
   fechaDato: string;
 }
 
-/** Milliseconds that a site's clock may run ahead of ours. A date further ahead is not accepted. */
-export const clockToleranceMs = 24 * 60 * 60 * 1000;
-const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+/** The times that say when a file was published. Headers are as the site wrote them. */
+export interface FileTimes {
+  lastModified: string | null;
+  /** The header `Date` of the same answer, or null when it had none. */
+  answeredAt: string | null;
+  /** When the register's newest edition was published; null before the first edition. */
+  headPublishedAt: Date | null;
+}
+
+/** No register's file is older. An older time is that of a clock that was never set (1970, 1980, 2000). */
+const oldestFile = new Date('2010-01-01T00:00:00Z');
+/** The site keeps only its newest file, so a time that is this much older than the newest edition's is an error. */
+const mostBeforeHeadMs = 366 * 24 * 60 * 60 * 1000;
 
 /**
- * The date in an HTTP header `Last-Modified` (RFC 9110 5.6.7). Null when it is absent, malformed, or more than
- * `clockToleranceMs` in the future.
+ * The date in the header `Last-Modified` of a file. A file cannot be newer than the answer that carried it (RFC 9110
+ * 8.8.2.1) or newer than now, so a later time is cut to the earlier of these two. Null when the header is absent or
+ * malformed, or when it has a time that no file of the register can have.
  */
-export function dateFromLastModified(lastModified: string | null, now: Date): SourceDate | null {
-  if (lastModified === null || !httpDate.test(lastModified)) return null;
-  const publishedAt = new Date(lastModified);
-  if (Number.isNaN(publishedAt.getTime()) || publishedAt.getTime() > now.getTime() + clockToleranceMs) return null;
+export function dateFromLastModified(file: FileTimes, now: Date): SourceDate | null {
+  const modified = timeOf(file.lastModified);
+  if (modified === null) return null;
+  const answered = timeOf(file.answeredAt) ?? now;
+  const publishedAt = new Date(Math.min(modified.getTime(), answered.getTime(), now.getTime()));
+  const head = file.headPublishedAt?.getTime() ?? 0;
+  if (head - publishedAt.getTime() > mostBeforeHeadMs) return null;
   return { publishedAt, fechaDato: limaDay(publishedAt) };
+}
+
+const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/** Reads a time as HTTP writes it (RFC 9110 5.6.7). Null when it is malformed or before `oldestFile`. */
+function timeOf(header: string | null): Date | null {
+  const time = header !== null && httpDate.test(header) ? new Date(header) : null;
+  return time === null || Number.isNaN(time.getTime()) || time < oldestFile ? null : time;
 }

@@ -10,6 +10,8 @@ const noteSchema = z.object({
   url: z.string(),
   etag: z.string().nullable(),
   lastModified: z.string().nullable(),
+  /** The header `Date` of the answer. Notes of earlier releases lack it. */
+  answeredAt: z.string().nullable().default(null),
   contentType: z.string().nullable(),
   declaredBytes: z.number().int().nullable(),
   /** Null until every byte is on disk. */

@@ -121,7 +121,13 @@ export async function probeSite(
     answer = await askSite(access, { url, method: 'GET', headers, signal });
   }
   drop(answer);
-  if (answer.status === 304) return { found: 'unchanged' };
+  if (answer.status === 304) {
+    // The site has the bytes of our ETag, and may have given them another time.
+    const { lastModified } = validatorsOf(answer.headers);
+    if (known?.etag == null || lastModified === null || lastModified === known.lastModified)
+      return { found: 'unchanged' };
+    return { found: 'version', validators: { etag: known.etag, lastModified }, isPage: false };
+  }
   if (answer.status === 404 || answer.status === 410) return { found: 'absent' };
   if (answer.status !== 200) throw unexpectedAnswer(answer.status);
   const isPage = /^text\/html\b/i.test(String(answer.headers['content-type'] ?? ''));

@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises';
 import { type Archive, ArchiveError, type ObjectName } from '../../pipelines/archive/archive.ts';
 import { openPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
-import { confirmDate } from '../../pipelines/editions/freshness.ts';
-import { recordProbe } from '../../pipelines/editions/heads.ts';
+import { confirmDate, datePublication } from '../../pipelines/editions/freshness.ts';
+import { readHead, recordProbe } from '../../pipelines/editions/heads.ts';
 import {
   detectPublication,
   findPublication,
@@ -57,9 +57,11 @@ export async function fetchPublication(
   const name = { register, kind: 'publications', sha256 } as const;
   if ((await stat(file).catch(() => null)) !== null) await putOrStartOver(dependencies.archive, name, file);
   const source = dependencies.sources[register];
-  const { lastModified, etag } = downloaded;
+  const { lastModified, answeredAt, etag } = downloaded;
   const { textStart, fault } = await inspect(dependencies, source, name, id);
-  const dating = await dateOf(dependencies.access, source, { lastModified, textStart }, dependencies.signal);
+  const { published_at: headPublishedAt } = await readHead(dependencies.pool, register);
+  const times = { lastModified, answeredAt, headPublishedAt };
+  const dating = await dateOf(dependencies.access, source, { ...times, textStart }, dependencies.signal);
   const date = 'undated' in dating ? null : dating;
   const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
   const version = { etag, lastModified };
@@ -156,17 +158,17 @@ export async function probe(dependencies: FetchDependencies, register: RegisterN
   const found = await findNewest(dependencies, register, known);
   await recordProbe(dependencies.pool, register);
   if (found.validators === null) {
-    await confirmByPage(dependencies, register, known?.sha256 ?? null);
+    if (known !== null) await askPage(dependencies, register, known);
     return { outcome: 'nothing_new', publicationId: null };
   }
   const { validators, url } = found;
   // If the process dies before the commit, the next probe sees the same version again. If it dies after the commit, the
   // next probe finds the row.
-  const { id, isNew, sha256 } = await inTransaction(dependencies.pool, (client) =>
+  const detected = await inTransaction(dependencies.pool, (client) =>
     detectPublication(client, register, validators, url),
   );
-  if (!isNew) await confirmByPage(dependencies, register, sha256);
-  return { outcome: isNew ? 'new' : 'nothing_new', publicationId: id };
+  if (!detected.isNew) await askPage(dependencies, register, detected);
+  return { outcome: detected.isNew ? 'new' : 'nothing_new', publicationId: detected.id };
 }
 
 /**
@@ -193,18 +195,33 @@ async function findNewest(
   throw new SourceError('source_unavailable', 'the site has no file at the address of this register (404)');
 }
 
-/** Moves the register's date forward when the register's page gives a newer day for bytes that we already have. */
-async function confirmByPage(
+/**
+ * Asks the register's page about bytes that we already have. If the page gives the head's bytes a newer day, the
+ * register's date moves forward. If they are a publication in quarantine that waits for a date, the publication goes on
+ * as soon as the page gives one. A page that cannot be read now is asked again at the next probe.
+ */
+async function askPage(
   dependencies: FetchDependencies,
   register: RegisterName,
-  sha256: string | null,
+  { id, sha256, waitsForDate }: Pick<KnownVersion, 'id' | 'sha256' | 'waitsForDate'>,
 ): Promise<void> {
+  const { pool, access, signal } = dependencies;
   const source = dependencies.sources[register];
-  if (sha256 === null || source.date.from !== 'page') return;
-  // If the page cannot be read now, the next probe reads it again.
-  const date = await dateOnPage(dependencies.access, source, dependencies.signal).catch((error) => {
-    if (error instanceof SourceError && error.code !== 'cancelled') return null;
-    throw error;
-  });
-  if (date !== null && !('undated' in date)) await confirmDate(dependencies.pool, register, sha256, date.fechaDato);
+  if (sha256 === null || source.date.from === 'text' || (source.date.from !== 'page' && !waitsForDate)) return;
+  try {
+    if (!waitsForDate) {
+      const date = await dateOnPage(access, source, signal);
+      if (!('undated' in date)) await confirmDate(pool, register, sha256, date.fechaDato);
+      return;
+    }
+    const { validators, downloaded_at } = (await findPublication(pool, id))!;
+    const { published_at: headPublishedAt } = await readHead(pool, register);
+    // No header `Date` is kept, but the file was not published after its download.
+    const answeredAt = downloaded_at?.toUTCString() ?? null;
+    const times = { lastModified: validators.last_modified ?? null, answeredAt, headPublishedAt };
+    const date = await dateOf(access, source, { ...times, textStart: null }, signal);
+    if (!('undated' in date)) await datePublication(pool, id, date);
+  } catch (error) {
+    if (!(error instanceof SourceError) || error.code === 'cancelled') throw error;
+  }
 }

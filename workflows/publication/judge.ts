@@ -132,7 +132,10 @@ function endOf(place: Exclude<Place, 'next'>, publication: Publication, head: He
     case 'repeated':
       return ['repetida', `the same bytes as edition ${head.edition}`] as const;
     case 'superseded':
-      return ['sustituida', `a newer publication became edition ${head.edition} first (${times})`] as const;
+      return [
+        'sustituida',
+        `edition ${head.edition} is newer, and an older file never replaces it (${times})`,
+      ] as const;
     case 'stale':
       return ['en_cuarentena', `date: the site went back to an older file (${times})`] as const;
   }

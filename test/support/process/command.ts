@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { CommanderError } from 'commander';
 import { expect } from 'vitest';
 import { PadronCommand } from '../../../deploy/cli/arguments.ts';
-import { CommandContext } from '../../../deploy/cli/context.ts';
+import { CommandContext, CommandError } from '../../../deploy/cli/context.ts';
 import { explain } from '../../../deploy/cli/failures.ts';
 import { addNouns } from '../../../deploy/cli/nouns.ts';
 import { repositoryRoot } from '../../../deploy/local/config.ts';
@@ -57,7 +57,7 @@ export async function runCommand(
     await program.parseAsync([...words], { from: 'user' });
     code = context.exitCode;
   } catch (error) {
-    code = error instanceof CommanderError ? error.exitCode : 1;
+    code = error instanceof CommanderError || error instanceof CommandError ? error.exitCode : 1;
     if (!(error instanceof CommanderError)) stderr.write(`${explain(error)}\n`);
   } finally {
     await context.close();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ensureHead } from '../../../../pipelines/editions/heads.ts';
 import { type CliStage, insertEdition, insertPublication, makeCliStage } from '../../../support/process/cli-stage.ts';
+import { runPadron } from '../../../support/process/command.ts';
 
 // Decisions of operators over a catalogue written by hand. The pipeline that carries them out is tested in workflows/.
 const register = 'buenos_contribuyentes';
@@ -81,6 +82,38 @@ describe('approve and reject', () => {
     });
   });
 
+  test('one that is older than the newest edition needs its day, else the exit code is 2 and it still waits', async () => {
+    await stage.pool.query(
+      `UPDATE register_head SET edition = 1, fecha_dato = '2026-11-20', published_at = '2026-11-20T07:38:00Z'
+       WHERE register = $1`,
+      [register],
+    );
+    try {
+      const id = String(await quarantined('2026-11-19'));
+      for (const [words, said] of [
+        [
+          [],
+          /was published before the head .*give the day of its data with --date \(2026-11-20 or later\), or reject it/,
+        ],
+        [['--date', '2026-11-19'], /would have the older data of 2026-11-19, which never replaces edition 1/],
+      ] as const) {
+        const refused = await runPadron(['publications', 'approve', id, ...words], stage.environment);
+        expect([refused.code, refused.stdout]).toEqual([2, '']);
+        expect(refused.stderr).toMatch(said);
+      }
+      await stage.expectRefused(['publications', 'approve', id, '--date', '2999-01-01'], /2999-01-01 has not come/);
+      expect(await document('show', id)).toMatchObject({ state: 'en_cuarentena', decided_by: null });
+      expect(await document('approve', id, '--date', '2026-11-20')).toMatchObject({
+        ...{ state: 'descargada', fecha_dato: '2026-11-20', published_at: '2026-11-20T07:38:00.000Z' },
+      });
+    } finally {
+      await stage.pool.query(
+        'UPDATE register_head SET edition = 0, fecha_dato = NULL, published_at = NULL WHERE register = $1',
+        [register],
+      );
+    }
+  });
+
   test('reject is the end of it, as a line and as a document', async () => {
     const id = String(await quarantined());
     expect((await publications('reject', id, '--reason', 'cut file')).stdout).toBe(
@@ -93,6 +126,7 @@ describe('approve and reject', () => {
     for (const [state, code] of [
       ['repetida', 0],
       ['en_cuarentena', 2],
+      ['sustituida', 2],
     ] as const) {
       const id = await quarantined();
       const waiting = publications('approve', String(id), '--wait', '--timeout', '60');
@@ -113,7 +147,8 @@ describe('approve and reject', () => {
       expect([ended.code, ended.stdout]).toEqual([code, `#${id}  ${register}  2026-11-21  ${state}  settled\n`]);
       expect(ended.stderr).toContain('No worker runs: the work waits for one.');
       expect(ended.stderr).toContain(`publication ${id}: ${state} (settled)\n`);
-      if (code === 2) expect(ended.stderr).toContain(`It waits for a decision: npx padron publications show ${id}`);
+      if (state === 'en_cuarentena')
+        expect(ended.stderr).toContain(`It waits for a decision: npx padron publications show ${id}`);
     }
   });
 

@@ -100,7 +100,9 @@ describe('a publication that must not be taken on', () => {
     await expect(approve(null)).rejects.toMatchObject({ code: 'date_missing' });
     await approve('2026-10-20');
     await wakePublish(harness.client, register);
-    expect(await harness.settled(publication!.id)).toMatchObject({ decided_by: 'Ana', fecha_dato: '2026-10-20' });
+    expect(await harness.settled(publication!.id)).toMatchObject({
+      ...{ decided_by: 'Ana', fecha_dato: '2026-10-20', state: 'publicada' },
+    });
   });
 
   it("takes the landing page's date when the download has none", async () => {
@@ -151,12 +153,13 @@ describe("an operator's decision", () => {
     await put('bad_check_digit');
     const newer = (await harness.run()).publication!;
     expect(newer.state).toBe('publicada');
-    // A newer publication has become the head meanwhile. An older one never replaces it, even when approved.
-    await inTransaction(pool, (client) =>
-      approvePublication(client, publication!.id, { by: 'Ana', reason: null, fechaDato: null }),
-    );
-    await wakePublish(harness.client, register);
-    expect(await harness.settled(publication!.id)).toMatchObject({ state: 'sustituida' });
+    // A newer publication has become the head meanwhile. An older one never replaces it, so it is not approved.
+    await expect(
+      inTransaction(pool, (client) =>
+        approvePublication(client, publication!.id, { by: 'Ana', reason: null, fechaDato: null }),
+      ),
+    ).rejects.toMatchObject({ code: 'older_than_head' });
+    expect(await findPublication(pool, publication!.id)).toMatchObject({ state: 'en_cuarentena', decided_by: null });
 
     await put('every_name_changed');
     const again = (await harness.run()).publication!;

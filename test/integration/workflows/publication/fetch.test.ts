@@ -119,7 +119,7 @@ describe('a site that is unwell for a while', () => {
     writeFileSync(file, Buffer.alloc(bytes.length, 'x'));
     await new PartFile(file).writeNote({
       ...{ url: harness.parts.sources[list].url, etag: null, lastModified: day(12).toUTCString(), contentType: null },
-      ...{ declaredBytes: bytes.length, finished: { sha256: sha256(bytes), bytes: bytes.length } },
+      ...{ answeredAt: null, declaredBytes: bytes.length, finished: { sha256: sha256(bytes), bytes: bytes.length } },
     });
     const fetch = () => fetchPublication(harness.parts, list, publicationId!);
     await expect(fetch()).rejects.toMatchObject({ retryable: true, message: /has changed on this disk/ });

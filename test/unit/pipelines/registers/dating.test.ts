@@ -3,6 +3,7 @@ import { dateOf } from '../../../../pipelines/registers/dating.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import type { SiteAccess } from '../../../../pipelines/registers/site.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
+import { limaDay } from '../../../../schemas/lima-time.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 import { FaultyOfficialSite } from '../../../support/publication/official-site.ts';
 
@@ -32,7 +33,14 @@ afterEach(async () => {
 function dating(register: RegisterName, lastModified: string | null, text: string | null = null) {
   const source = { ...registerModules[register].source, pageUrl: `${site.origin}/pagina.html` };
   const textStart = text === null ? null : Buffer.from(text, 'latin1');
-  return dateOf(access, source, { lastModified, textStart }, new AbortController().signal);
+  const times = { lastModified, answeredAt: null, headPublishedAt: null };
+  return dateOf(access, source, { ...times, textStart }, new AbortController().signal);
+}
+
+/** A day as the pages write it, so many days after today in Lima. */
+function writtenDay(days: number): string {
+  const [year, month, day] = limaDay(new Date(Date.now() + days * 86_400_000)).split('-');
+  return `${day}/${month}/${year}`;
 }
 
 describe('a register dated by its page', () => {
@@ -75,6 +83,23 @@ describe('a register dated by its download', () => {
     expect(await dating('padron_reducido', null)).toMatchObject({ fechaDato: '2026-10-21' });
     site.placePage('/pagina.html', '<div class="titulo">21/10/2999</div>');
     expect(await dating('padron_reducido', null)).toEqual({ undated: expect.stringContaining('has not come') });
+    site.placePage('/pagina.html', `<div class="titulo">${writtenDay(1)}</div>`);
+    expect(await dating('padron_reducido', null)).toEqual({ undated: expect.stringContaining('has not come') });
+    site.placePage('/pagina.html', `<div class="titulo">${writtenDay(0)}</div>`);
+    expect(await dating('padron_reducido', null)).toMatchObject({ fechaDato: limaDay(new Date()) });
+  });
+
+  it('asks its page where Last-Modified is of a time that no register can have', async () => {
+    site.placePage('/pagina.html', '<div class="titulo">21/10/2026</div>');
+    const onPage = { fechaDato: '2026-10-21', publishedAt: new Date('2026-10-21T05:00:00Z') };
+    for (const time of ['1970-01-01T00:00:00Z', '2000-01-01T05:00:00Z'])
+      expect(await dating('padron_reducido', modified(time))).toEqual(onPage);
+  });
+
+  it('is never of a day after today', async () => {
+    const ahead = await dating('padron_reducido', modified(new Date(Date.now() + 20 * 3_600_000).toISOString()));
+    expect(ahead).toMatchObject({ fechaDato: limaDay(new Date()) });
+    expect((ahead as { publishedAt: Date }).publishedAt.getTime()).toBeLessThanOrEqual(Date.now());
   });
 });
 

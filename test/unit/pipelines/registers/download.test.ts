@@ -81,6 +81,7 @@ describe('download', () => {
       declaredBytes: bytes.length,
       finished: { bytes: bytes.length },
     });
+    expect(Math.abs(Date.parse(downloaded.answeredAt!) - Date.now())).toBeLessThan(60_000);
   });
 
   it('is not done twice', async () => {
@@ -253,6 +254,13 @@ describe('probe', () => {
       found: 'unchanged',
     });
     expect(gets()).toHaveLength(0);
+  });
+
+  it('sees that the bytes of a known ETag have another time', async () => {
+    const known = current();
+    site.file!.lastModified = new Date('2026-11-28T07:38:00Z');
+    const validators = { etag: known.etag, lastModified: 'Sat, 28 Nov 2026 07:38:00 GMT' };
+    expect(await probeSite(access, site.url, known, signal)).toEqual({ found: 'version', validators, isPage: false });
   });
 
   it('asks with GET where HEAD is not known, without taking the file', async () => {
