@@ -11,15 +11,18 @@ export interface UbigeoNames {
   distrito: string;
 }
 
-/** The names of each district by its code. A district with an old code (`oldCodes`) is also found by that code. */
+/** The names of each district by its code, also by a code that only another year's list has. */
 export type UbigeoCatalogue = ReadonlyMap<string, UbigeoNames>;
 
+/** Districts that only the list of another year has, under their names there. README.md has the list's year. */
+const otherYears: Readonly<Record<string, string>> = { '150144': 'Santa Maria de Huachipa' };
+
 /**
- * Codes that the list no longer has but registers may still write, each with today's district. Putumayo was a district
- * of Maynas until it became a province. Santa María de Huachipa is a part of Lurigancho, but some lists number it as a
- * district. No other code is replaced. Some lists shift Tayacaja's codes by one or drop a leading zero; both are wrong.
+ * Former codes of districts that the list has under another code. Putumayo and Teniente Manuel Clavero were districts
+ * of Maynas until they became a province. No other code is replaced. Some lists shift Tayacaja's codes by one or drop a
+ * leading zero; both are wrong.
  */
-const oldCodes: Readonly<Record<string, string>> = { '150144': '150118', '160109': '160801', '160114': '160803' };
+const formerCodes: Readonly<Record<string, string>> = { '160109': '160801', '160114': '160803' };
 
 /**
  * Reads the lines `codigo;nombre` that follow a header. Names become upper case and keep their accents (`ÁNCASH`),
@@ -34,10 +37,11 @@ export function readUbigeoCatalogue(text: string): UbigeoCatalogue {
     if (code === undefined || name === undefined) throw new Error(`the ubigeo list has a malformed line: ${line}`);
     names.set(code, name.toLocaleUpperCase('es'));
   }
+  for (const [code, name] of Object.entries(otherYears)) names.set(code, name.toLocaleUpperCase('es'));
   const codes = [...names.keys()].filter((code) => code.length === 6);
-  const today = codes.map((code): [string, UbigeoNames] => [code, namesOf(names, code)]);
-  const old = Object.entries(oldCodes).map(([code, now]): [string, UbigeoNames] => [code, namesOf(names, now)]);
-  return new Map([...today, ...old]);
+  const districts = codes.map((code): [string, UbigeoNames] => [code, namesOf(names, code)]);
+  const former = Object.entries(formerCodes).map(([code, now]): [string, UbigeoNames] => [code, namesOf(names, now)]);
+  return new Map([...districts, ...former]);
 }
 
 function namesOf(names: ReadonlyMap<string, string>, code: string): UbigeoNames {

@@ -98,8 +98,9 @@ test.each([
   ['010202', null, '010202', 'ARAMANGO'],
   ['10202', '150101', '10202', null],
   ['999999', '150101', '999999', null],
-  // An old code of SUNAT keeps its number and gets today's names.
+  // A former code keeps its number and gets today's names; a district of another year has its own name.
   ['160109', null, '160109', 'PUTUMAYO'],
+  ['150144', null, '150144', 'SANTA MARIA DE HUACHIPA'],
 ])('ubigeo %j, monthly %j', (daily, monthly, code, district) => {
   const padron_mensual = monthly === null ? null : monthlyCells({ ubigeo: monthly });
   const record = recordOf(company.replace('150122', daily), { padron_mensual });

@@ -13,8 +13,8 @@ test('25 departments, 196 provinces, 1,891 districts', () => {
   const places = [...catalogue.values()];
   expect(new Set(places.map(({ departamento }) => departamento)).size).toBe(25);
   expect(new Set(places.map(({ departamento, provincia }) => `${departamento} ${provincia}`)).size).toBe(196);
-  // Three old codes stand beside the codes of today.
-  expect(catalogue.size).toBe(1_891 + 3);
+  // Besides them there are one district of another year and two former codes.
+  expect(catalogue.size).toBe(1_891 + 1 + 2);
 });
 
 test.each([
@@ -38,10 +38,12 @@ test.each([
   ['131103', 'LA LIBERTAD / GRAN CHIMÚ / MARMOT'],
   // The source has a wrong province for this district.
   ['061306', 'CAJAMARCA / SANTA CRUZ / NINABAMBA'],
-  // Old codes give today's district.
+  // A code has the name of the year that has it, not that of the district from which it was cut.
+  ['150144', 'LIMA / LIMA / SANTA MARIA DE HUACHIPA'],
+  ['150118', 'LIMA / LIMA / LURIGANCHO'],
+  // Former codes of a district that only has another number now.
   ['160109', 'LORETO / PUTUMAYO / PUTUMAYO'],
   ['160114', 'LORETO / PUTUMAYO / TENIENTE MANUEL CLAVERO'],
-  ['150144', 'LIMA / LIMA / LURIGANCHO'],
   // Upper case keeps accents and Ñ.
   ['090710', 'HUANCAVELICA / TAYACAJA / ÑAHUIMPUQUIO'],
   ['020101', 'ÁNCASH / HUARAZ / HUARAZ'],
