@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type ParsedUrlQuery, parse as parseQuery } from 'node:querystring';
 import { bodyParser } from '@koa/bodyparser';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
@@ -45,6 +46,15 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   if (unknown.length > 0) throw unknownNames(unknown.map(({ campo }) => campo));
   const shown = errors.slice(0, maxErrors).map(({ campo, mensaje }) => ({ campo, mensaje }));
   throw new ApiProblem('parametro_invalido', `${shown[0]!.campo}: ${shown[0]!.mensaje}.`, { errors: shown });
+}
+
+/**
+ * Returns the query's parameters. Node decodes a `%` that is not followed by two hexadecimal digits to itself, as in
+ * `%u00F1`, which JavaScript's escape() writes for ñ. Such a `%` becomes U+FFFD here, like bytes that are not UTF-8, so
+ * that a schema can refuse it.
+ */
+export function queryOf({ querystring }: Pick<ApiContext, 'querystring'>): ParsedUrlQuery {
+  return parseQuery(querystring.replace(/%(?![0-9A-Fa-f]{2})/g, '%EF%BF%BD'));
 }
 
 /** Refuses every query parameter, for operations that have none. @throws ApiProblem parametro_desconocido */

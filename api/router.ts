@@ -13,6 +13,7 @@ import {
   type ApiRouter,
   parseBody,
   parseInput,
+  queryOf,
   type RequestState,
   readBody,
   refuseQuery,
@@ -92,7 +93,7 @@ function answering(operation: Operation, handler: AnyHandler): ApiMiddleware {
     if (problems?.includes('ruc_no_admitido')) refuseWholeRuc(context.query.digito);
     const request = {
       params: context.params,
-      query: query === undefined ? refuseQuery(context) : parseInput(query, context.query),
+      query: query === undefined ? refuseQuery(context) : parseInput(query, queryOf(context)),
       body: body && !isBodyParsedByHandler ? parseBody(context, body, isBodyOptional) : undefined,
     };
     sendAnswer(context, operation, await handler(request, context));

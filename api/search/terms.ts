@@ -28,13 +28,19 @@ export function termsOf(query: string): Terms | null {
   return { base, form, enie: enie === '' ? [] : enie.split(' '), whole: terms.slice(0, -1), last: terms.at(-1)! };
 }
 
+/** Eleven digits after the words that people write before a RUC: R.U.C., RUC N°, RUC Nº, RUC NRO., NÚMERO DE RUC. */
+const typedRuc = /^(?:RUC|NUMERO|NUM|NRO|NO|Nº|N|DE)*([0-9]{11})$/;
+
 /**
- * Returns the digits of a query that consists of eleven digits, with or without spaces, dots and hyphens. Returns null
- * for any other query. The check digit is not checked.
+ * Returns the digits of a query that is a RUC, with any spaces and signs between them. Returns null for any other
+ * query. The check digit is not checked.
  */
 export function rucTyped(query: string): string | null {
-  const digits = query.replace(/[\s.-]/g, '');
-  return /^[0-9]{11}$/.test(digits) ? digits : null;
+  const plain = query
+    .normalize('NFD')
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]/gu, '');
+  return typedRuc.exec(plain)?.[1] ?? null;
 }
 
 /** Number of edits allowed in a word: none in short words, where every edit makes another word. */

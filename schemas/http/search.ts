@@ -8,12 +8,20 @@ const maxQueryCharacters = 100;
 /** Limit on the length of the whole text. Signs and spaces count here, but not towards the 100 characters. */
 const maxQueryLength = 400;
 
+/**
+ * Whether a text was percent-encoded in UTF-8. U+FFFD stands for bytes that are not UTF-8 and for a `%` that begins no
+ * byte, and `%u00F1` is what JavaScript's escape() writes for ñ. A search for such a text would find nothing and claim
+ * wrongly that no company matches.
+ */
+function isDecoded(text: string): boolean {
+  return !/\uFFFD|%u[0-9A-F]{4}/i.test(text);
+}
+const notDecoded = 'no está en UTF-8, donde ñ es %C3%B1';
+
 const queryText = z
   .string()
   .max(maxQueryLength)
-  // U+FFFD stands for bytes that are not UTF-8. A search for it would find nothing and claim wrongly that no company
-  // matches.
-  .refine((text) => !text.includes('\uFFFD'), 'no está en UTF-8, donde ñ es %C3%B1')
+  .refine(isDecoded, { error: notDecoded, abort: true })
   .refine((text) => {
     const count = significantCharacters(text);
     return count >= minQueryCharacters && count <= maxQueryCharacters;
@@ -53,9 +61,9 @@ const text = z.string().nullable();
 const searchHit = z.strictObject({
   ruc: rucText,
   nombre: z.string(),
-  estado: z.string(),
-  condicion: z.string(),
-  /** The ubigeo code in the daily register. */
+  estado: text,
+  condicion: text,
+  /** The code that the look-up shows: the daily register's, else the monthly register's. */
   ubigeo: text,
   departamento: text,
   provincia: text,

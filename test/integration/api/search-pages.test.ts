@@ -173,8 +173,10 @@ describe('among many similar names', () => {
 
   test('letters in another encoding than UTF-8 are refused, since they would find nothing', async () => {
     const by = await newCaller();
-    const problem = await expectProblem(await by.request('/id/v1/ruc/buscar?q=mader%E9ra'), 'parametro_invalido');
-    expect(problem.errors).toEqual([{ campo: 'q', mensaje: 'no está en UTF-8, donde ñ es %C3%B1' }]);
+    for (const q of ['mader%E9ra', 'mader%u00E9ra', 'maderera%']) {
+      const problem = await expectProblem(await by.request(`/id/v1/ruc/buscar?q=${q}`), 'parametro_invalido');
+      expect(problem.errors).toEqual([{ campo: 'q', mensaje: 'no está en UTF-8, donde ñ es %C3%B1' }]);
+    }
     expect((await search(by, { q: 'maderéra' })).data).not.toEqual([]);
   });
 });

@@ -122,7 +122,15 @@ describe('words of users', () => {
 describe('a RUC as the text', () => {
   test('gives its company, with or without spaces, or an empty page', async () => {
     expect(await found(kolpa.ruc)).toEqual([kolpa.nombre]);
-    expect(await found(`${kolpa.ruc.slice(0, 2)} ${kolpa.ruc.slice(2)}`)).toEqual([kolpa.nombre]);
+    const [kind, number, check] = [kolpa.ruc.slice(0, 2), kolpa.ruc.slice(2, -1), kolpa.ruc.at(-1)];
+    for (const q of [
+      `RUC ${kolpa.ruc}`,
+      `R.U.C. N° ${kolpa.ruc}`,
+      `${kind}-${number}-${check}`,
+      `${kind} ${number}${check}`,
+    ])
+      expect(await found(q)).toEqual([kolpa.nombre]);
+    expect(await found(`RUC ${perez.ruc}`)).toEqual([]);
     for (const q of [rucOf(999), '10440000012', '12345678901', '20000000000']) {
       expect((await search({ q })).data).toEqual([]);
     }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { makePositions, type Rank, scoreOf } from '../../../../api/search/rank.ts';
-import { editsAllowed, rucTyped, termsOf } from '../../../../api/search/terms.ts';
+import { editsAllowed, termsOf } from '../../../../api/search/terms.ts';
 import { storedCondiciones, storedEstados } from '../../../../schemas/display-texts.ts';
 
 const rank: fc.Arbitrary<Rank> = fc.record({
@@ -71,15 +71,6 @@ describe('terms', () => {
       last: { word: 'KOLPA', same: ['KOLPA'] },
     });
     expect(termsOf('¿?')).toBeNull();
-  });
-
-  test('eleven digits are a RUC, however they are spaced', () => {
-    expect(['20 990000019', '20-99000001-9', '2099000001', 'RUC 20990000019'].map(rucTyped)).toEqual([
-      '20990000019',
-      '20990000019',
-      null,
-      null,
-    ]);
   });
 
   test('edits by length, none in numbers', () => {
