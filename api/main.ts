@@ -35,7 +35,7 @@ import { makeTaxpayers } from './queries/look-up.ts';
 import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
 import { makeRegisterChanges } from './queries/register-changes.ts';
-import { makeFindCompanies } from './search/find-companies.ts';
+import { makeFindCompanies, makeServedRows } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
 import { makeNameStore, makeRequireNames } from './search/store.ts';
 import { makeReadiness, serve } from './serve.ts';
@@ -128,7 +128,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     findRecord: makeFindRecord({ ...recordDependencies, catalogue, taxpayers }),
     findRecordOnDay: makeFindRecordOnDay({ ...recordDependencies, past, taxpayers, changes }),
     ubigeos: recordDependencies.ubigeos,
-    findCompanies: makeFindCompanies({ names, taxpayers }),
+    findCompanies: makeFindCompanies({ names, taxpayers: makeServedRows(taxpayers, catalogue) }),
     requireNames: makeRequireNames(names),
     positions: makePositions(config.AUDIT_HMAC_KEY),
     findHistory,

@@ -150,8 +150,8 @@ export interface TaxpayerRows {
  */
 export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: UbigeoCatalogue): TaxpayerRecord {
   const { direccion, ...daily } = dailyFields(rows.padron_reducido);
-  const { ubigeo: monthlyUbigeo, ...monthly } = monthlyFields(rows.padron_mensual ?? []);
-  const ubigeo = daily.ubigeo ?? monthlyUbigeo;
+  const { ubigeo: _, ...monthly } = monthlyFields(rows.padron_mensual ?? []);
+  const ubigeo = ubigeoOf(rows);
   // The order of the fields is part of the API.
   return {
     ruc,
@@ -164,6 +164,12 @@ export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: Ubige
     es_agente_retencion: rows.agentes_retencion,
     es_buen_contribuyente: rows.buenos_contribuyentes,
   };
+}
+
+/** Returns the daily register's ubigeo. If it carries none, the monthly register's counts; null: neither has one. */
+export function ubigeoOf(rows: Pick<TaxpayerRows, 'padron_reducido' | 'padron_mensual'>): string | null {
+  const daily = textOf(rows.padron_reducido[dailyPosition.ubigeo] ?? '');
+  return daily ?? textOf(rows.padron_mensual?.[monthlyPosition.ubigeo] ?? '');
 }
 
 /** Returns nulls for a code that the catalogue does not know. */

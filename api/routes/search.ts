@@ -5,7 +5,7 @@ import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { notOfThisList, readCursor, writeCursor } from '../input.ts';
 import { registerNotLoaded, throwUnavailable } from '../problems.ts';
-import { clean, placeNames } from '../queries/record.ts';
+import { placeNames, sourcesOf } from '../queries/record.ts';
 import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import type { Hit } from '../search/find-companies.ts';
@@ -26,7 +26,8 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
       await meter.requireUnits(callerOf(context), 1);
       // The snapshot is taken before the query. If it were taken after the query, the answer's date could be newer than
       // its data.
-      const { padron_reducido: daily } = await catalogue.snapshot();
+      const editions = await catalogue.snapshot();
+      const { padron_reducido: daily } = editions;
       if (daily === undefined) throw registerNotLoaded();
       const given = position?.given ?? 0;
       const limite = Math.min(query.limite, maxHits - given);
@@ -47,7 +48,8 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
         edicion_cambiada: position !== null && position.edition !== number,
       };
       const data = hits.map((hit) => shown(hit, ubigeos));
-      return { data, meta, tag: String(number), lastModified: daily.lastModified };
+      const { tag, lastModified } = sourcesOf(['padron_reducido', 'padron_mensual'], editions);
+      return { data, meta, tag, lastModified };
     },
   } satisfies Partial<Handlers>;
 }
@@ -61,14 +63,13 @@ function positionOf(positions: Positions, cursor: string | undefined, question: 
 }
 
 function shown({ company, rank }: Hit, ubigeos: UbigeoCatalogue): SearchHit {
-  const ubigeo = clean(company.ubigeo) || null;
   return {
     ruc: company.ruc,
     nombre: company.nombre,
     estado: displayEstado(company.estado),
     condicion: displayCondicion(company.condicion),
-    ubigeo,
-    ...placeNames(ubigeo, ubigeos),
+    ubigeo: company.ubigeo,
+    ...placeNames(company.ubigeo, ubigeos),
     coincidencia: matchOf(rank),
     puntaje: scoreOf(rank),
   };

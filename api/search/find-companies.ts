@@ -2,9 +2,11 @@ import { standingOf } from '../../pipelines/consumers/company-names.ts';
 import { storedCondiciones, storedEstados } from '../../schemas/display-texts.ts';
 import type { SearchQuery } from '../../schemas/http/search.ts';
 import { foldName } from '../../schemas/names.ts';
-import { padronReducido } from '../../schemas/registers.ts';
+import { registerOfCode } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';
+import type { Catalogue } from '../catalogue.ts';
 import type { StoredRow, Taxpayers } from '../queries/look-up.ts';
+import { rowsByRegister, ubigeoOf } from '../queries/record.ts';
 import { firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
 import {
   type Beginnings,
@@ -37,8 +39,16 @@ export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | n
 
 /** Number of candidates that are asked for beyond a page, because confirm() may drop some. */
 const spareCandidates = 2;
-/** Largest number of rounds of candidates for a page. A page that would need more is returned with fewer hits. */
-const maxRounds = 3;
+/**
+ * `most` is the largest number of rounds of candidates for a page. A page that would need more is returned with fewer
+ * hits. Each round after the first asks for `more` candidates beyond the page.
+ */
+const rounds = { most: 3, more: 0 };
+/**
+ * The same limits for a search by ubigeo. Among its candidates are all names whose daily ubigeo is empty, one in a
+ * thousand, and confirm() drops those whose monthly ubigeo is another.
+ */
+const roundsByPlace = { most: 6, more: 200 };
 
 export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: CurrentRows }): FindCompanies {
   return async (query, limite, after) => {
@@ -49,16 +59,20 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
     const filters = filtersOf(query);
     const search = { names: dependencies.names, terms, filters, guessBelow: after === null ? limite : 0 };
     const hits: Hit[] = [];
+    const { most, more } = filters.ubigeo === null ? rounds : roundsByPlace;
     let from = after;
     // One hit more than the page holds shows whether there is a next page.
-    for (let round = 0; round < maxRounds; round += 1) {
-      const { candidates, isLast } = await propose(search, from, limite + 1 - hits.length, hits);
-      hits.push(...(await confirm(dependencies.taxpayers, candidates, filters)));
+    for (let round = 0; round < most; round += 1) {
+      const enough = limite + 1 - hits.length + (round === 0 ? 0 : more);
+      const { candidates, isLast } = await propose(search, from, enough, hits);
+      const confirmed = await confirm(dependencies.taxpayers, candidates, filters);
+      hits.push(...confirmed);
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
-      // propose() does not ask the tier `near` when a candidate's name equals the query. If confirm() dropped that
-      // candidate, the tier must be asked after all, in another round.
-      const isUnconfirmed = candidates.some(isExact) && !hits.some(isExact);
-      if (isLast && !isUnconfirmed) return { hits, next: null };
+      // propose() does not ask the tier `near` when the candidates fill the page or one of their names equals the
+      // query. If confirm() dropped such a candidate, the tier must be asked after all, in another round.
+      const wantsGuesses = hits.length < search.guessBelow && !hits.some(isExact);
+      const isUnasked = wantsGuesses && confirmed.length < candidates.length;
+      if (isLast && !isUnasked) return { hits, next: null };
       from = candidates.at(-1)!.rank;
     }
     return { hits, next: from };
@@ -167,20 +181,32 @@ function filtersOf({ estado, condicion, ubigeo }: SearchQuery): Filters {
 
 export type CurrentRows = Pick<Taxpayers, 'find' | 'findMany'>;
 
-/** A company that is in the daily register now, with its texts as the register writes them. */
+/** Leaves out the rows of registers whose first edition is not complete, because look-ups do not show them either. */
+export function makeServedRows(taxpayers: CurrentRows, catalogue: Pick<Catalogue, 'snapshot'>): CurrentRows {
+  const findMany: CurrentRows['findMany'] = async (rucs) => {
+    const served = await catalogue.snapshot();
+    const isServed = ({ register }: StoredRow) => served[registerOfCode.get(register)!] !== undefined;
+    return (await taxpayers.findMany(rucs)).map((rows) => rows.filter(isServed));
+  };
+  return { findMany, find: async (ruc) => (await findMany([ruc]))[0]! };
+}
+
+/** A company that is in the daily register now. `estado` and `condicion` are texts as the register writes them. */
 interface Company {
   ruc: string;
   nombre: string;
   estado: string;
   condicion: string;
-  ubigeo: string;
+  /** As the look-up shows it. */
+  ubigeo: string | null;
 }
 
-/** Returns null when the register does not have the company, or no longer has it. */
+/** Returns null when the daily register does not have the company, or no longer has it. */
 function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
-  const row = rows.find(({ register }) => register === padronReducido.code);
-  if (row === undefined || row.isDeleted) return null;
-  const [nombre = '', estado = '', condicion = '', ubigeo = ''] = row.cells;
+  const { padron_reducido: daily, padron_mensual: monthly } = rowsByRegister(rows);
+  if (daily === undefined || daily.isDeleted) return null;
+  const [nombre = '', estado = '', condicion = ''] = daily.cells;
+  const ubigeo = ubigeoOf({ padron_reducido: daily.cells, padron_mensual: monthly?.cells ?? null });
   return { ruc, nombre, estado, condicion, ubigeo };
 }
 
@@ -212,6 +238,6 @@ function passes({ estado, condicion, ubigeo }: Company, filters: Filters): boole
   return (
     (filters.estados?.includes(estado) ?? true) &&
     (filters.condiciones?.includes(condicion) ?? true) &&
-    ubigeo.startsWith(filters.ubigeo ?? '')
+    (filters.ubigeo === null || (ubigeo?.startsWith(filters.ubigeo) ?? false))
   );
 }

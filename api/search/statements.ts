@@ -13,7 +13,7 @@ export interface Statement {
 }
 
 /**
- * A name's row must have one of the texts in `estados` and one in `condiciones`, as the register writes them, and an
+ * A company must have one of the texts in `estados` and one in `condiciones`, as the register writes them, and an
  * ubigeo that begins with `ubigeo`. Null accepts every text.
  */
 export interface Filters {
@@ -282,7 +282,8 @@ FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
     const parts: string[] = [];
     if (estados !== null) parts.push(`has(${this.list(estados)}, estado)`);
     if (condiciones !== null) parts.push(`has(${this.list(condiciones)}, condicion)`);
-    if (ubigeo !== null) parts.push(`startsWith(ubigeo, ${this.text(ubigeo)})`);
+    // Where the daily register's cell is no code, confirm() in find-companies.ts compares the monthly register's.
+    if (ubigeo !== null) parts.push(`(startsWith(ubigeo, ${this.text(ubigeo)}) OR NOT match(ubigeo, '^[0-9]'))`);
     return parts;
   }
 

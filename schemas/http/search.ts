@@ -89,7 +89,7 @@ export const searchOperations = {
   buscarEmpresas: {
     summary: 'Busca empresas por su razón social',
     description:
-      'Solo empresas (RUC 20). No distingue acentos, signos ni la forma societaria; tolera errores de tipeo cuando lo demás no llena la página. Hasta 1,000 resultados por consulta. Los parámetros `estado`, `condicion` y `ubigeo` filtran.',
+      'Solo empresas (RUC 20). No distingue acentos, signos ni la forma societaria; tolera errores de tipeo cuando lo demás no llena la página. Un RUC, escrito como sea (`R.U.C. N° 20131312955`), encuentra a su empresa. Hasta 1,000 resultados por consulta. Los parámetros `estado`, `condicion` y `ubigeo` filtran.',
     query: searchQuery,
     answer: searchAnswer,
   },
