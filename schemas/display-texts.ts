@@ -1,6 +1,7 @@
 // The daily register cuts `estado` and `condicion` and writes them without accents. We store and compare them in this
 // form. The functions in this file return the full texts, which are shown to people. The full texts are from the code
-// table of SUNAT's own services. A text that is not in the table is shown as it is.
+// table of SUNAT's own services. A text that is not in the table is shown as it is. A cell that only marks a missing
+// value has no text to show.
 
 /** Number of characters at which the daily register cuts `estado` and `condicion`. */
 const cutAt = 20;
@@ -47,19 +48,34 @@ const condiciones = [
 const shownEstados = byStoredText(estados);
 const shownCondiciones = byStoredText(condiciones);
 
-/** Returns the `estado` to show: the full text with its accents, or the stored text if the full text is not known. */
-export function displayEstado(stored: string): string {
-  return shownEstados.get(storedForm(stored)) ?? stored;
+/**
+ * Returns the `estado` to show: the full text with its accents, or the stored text if the full text is not known. It is
+ * null when the register carries no value.
+ */
+export function displayEstado(stored: string): string | null {
+  return displayed(shownEstados, stored);
 }
 
 /**
- * Returns the `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and is never shown as NO HABIDO.
+ * Returns the `condicion` to show, or null when the register carries no value. NO HALLADO… is another legal state than
+ * NO HABIDO and is never shown as NO HABIDO.
  */
-export function displayCondicion(stored: string): string {
-  return shownCondiciones.get(storedForm(stored)) ?? stored;
+export function displayCondicion(stored: string): string | null {
+  return displayed(shownCondiciones, stored);
 }
 
-/** Returns every text that the register may hold for an `estado` that was shown or typed, with or without accents. */
+/**
+ * Returns the text of a cell in single spaces. Returns '' for a cell without a letter or digit, because the registers
+ * write `-`, `--`, `----` and `-.-` where they carry no value.
+ */
+export function carriedText(cell: string): string {
+  return /[\p{L}\p{N}]/u.test(cell) ? cell.trim().replace(/\s+/g, ' ') : '';
+}
+
+/**
+ * Returns every text that the register may hold for an `estado` that was shown or typed, with or without accents. The
+ * list is empty for a text such as `-`, because a missing value equals no other value.
+ */
 export function storedEstados(shown: string): readonly string[] {
   return storedTexts(shown, displayEstado);
 }
@@ -68,10 +84,15 @@ export function storedCondiciones(shown: string): readonly string[] {
   return storedTexts(shown, displayCondicion);
 }
 
-function storedTexts(shown: string, display: (stored: string) => string): readonly string[] {
+function displayed(full: ReadonlyMap<string, string>, stored: string): string | null {
+  return carriedText(stored) === '' ? null : (full.get(storedForm(stored)) ?? stored);
+}
+
+function storedTexts(shown: string, display: (stored: string) => string | null): readonly string[] {
+  if (carriedText(shown) === '') return [];
   const whole = storedForm(shown.toUpperCase());
   const cut = whole.slice(0, cutAt).trimEnd();
-  return cut !== whole && storedForm(display(cut)) === whole ? [whole, cut] : [whole];
+  return cut !== whole && storedForm(display(cut) ?? '') === whole ? [whole, cut] : [whole];
 }
 
 // The result finds each text by its full form and by its cut form, because a register may widen its column one day.

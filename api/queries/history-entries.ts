@@ -75,8 +75,8 @@ const fieldsOf: Readonly<Record<RegisterName, (cells: readonly string[]) => Fiel
       textOf(cells[padronMensual.columns.findIndex((column) => column.name === name)] ?? '');
     return {
       ...monthlyFields(cells),
-      estado: textOrNull(displayEstado(text('estado') ?? '')),
-      condicion: textOrNull(displayCondicion(text('condicion') ?? '')),
+      estado: displayEstado(text('estado') ?? ''),
+      condicion: displayCondicion(text('condicion') ?? ''),
       // This field may equal actividad_economica, which shows ciiu3_principal when ciiu4_principal is empty.
       ciiu3_principal: text('ciiu3_principal'),
       ciiu3_secundaria: text('ciiu3_secundaria'),

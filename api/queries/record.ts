@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
+import { carriedText, displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
 import type { Source, TaxpayerMeta, TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
 import {
   padronMensual,
@@ -190,7 +190,7 @@ export function dailyFields(cells: readonly string[]) {
  * other fields for them. `SN` and `S/N` (no number) stay, because the register writes them.
  */
 function addressOf(cell: (name: DailyColumn) => string): string | null {
-  const text = (name: DailyColumn) => clean(cell(name));
+  const text = (name: DailyColumn) => carriedText(cell(name));
   const labelled = (label: string, name: DailyColumn) => (text(name) === '' ? '' : `${label} ${text(name)}`);
   const parts = [
     text('tipo_via'),
@@ -207,12 +207,7 @@ function addressOf(cell: (name: DailyColumn) => string): string | null {
   return parts.filter((part) => part !== '').join(' ') || null;
 }
 
-/** Returns '' for a cell without a letter or digit: the register writes `-`, `--`, `----` and `-.-` in empty cells. */
-export function clean(cell: string): string {
-  return /[\p{L}\p{N}]/u.test(cell) ? cell.trim().replace(/\s+/g, ' ') : '';
-}
-
-/** A record's fields from the monthly register. This `ubigeo` counts only when the daily register has none. */
+/** A record's fields from the monthly register. Its `ubigeo` counts only when the daily register has none (ubigeoOf). */
 export function monthlyFields(cells: readonly string[]) {
   const text = (name: MonthlyColumn) => textOf(cells[monthlyPosition[name]] ?? '');
   return {
@@ -225,8 +220,8 @@ export function monthlyFields(cells: readonly string[]) {
   };
 }
 
-/** The texts of estado and condicion as answers show them. */
-export function statusOf(cells: readonly string[]): { estado: string; condicion: string } {
+/** The texts of estado and condicion as answers show them. Null: the register carries no value. */
+export function statusOf(cells: readonly string[]): { estado: string | null; condicion: string | null } {
   return {
     estado: displayEstado(cells[dailyPosition.estado] ?? ''),
     condicion: displayCondicion(cells[dailyPosition.condicion] ?? ''),
@@ -237,7 +232,7 @@ export function statusOf(cells: readonly string[]): { estado: string; condicion:
  * Returns the cell's text. Returns null for an empty cell, and also when the register wrote `-` or NO DISPONIBLE in it.
  */
 export function textOf(cell: string): string | null {
-  const text = clean(cell);
+  const text = carriedText(cell);
   return text === '' || text === 'NO DISPONIBLE' ? null : text;
 }
 

@@ -34,7 +34,7 @@ export function supplierCheckOf(input: CheckInput, thresholds: SupplierThreshold
   };
   const dates = Object.fromEntries(Object.values(editions).map(({ source }) => [source.registro, source.fecha_dato]));
   const warnings = warningsOf({ record, sanctions, changes, dates, today, givenDay }, thresholds);
-  const isUndetermined = isMissing(required) || procurement.resultado === 'no_determinado';
+  const isUndetermined = isMissing(required) || procurement.resultado === 'no_determinado' || !carriesStatus(record);
   return {
     ruc: record.ruc,
     resultado: resultOf(warnings, isUndetermined),
@@ -45,6 +45,11 @@ export function supplierCheckOf(input: CheckInput, thresholds: SupplierThreshold
     vigilado: { activo: lists.length > 0, listas: [...lists] },
     advertencias: warnings,
   };
+}
+
+/** A missing `estado` or `condicion` proves nothing: the taxpayer may be BAJA or NO HABIDO all the same. */
+function carriesStatus({ estado, condicion }: SupplierFacts['record']): boolean {
+  return estado !== null && condicion !== null;
 }
 
 function resultOf(warnings: SupplierCheck['advertencias'], isUndetermined: boolean): SupplierResult {

@@ -38,9 +38,9 @@ function statusWarnings({ estado, condicion }: TaxpayerRecord): Warning[] {
   const address = `La condición del domicilio fiscal es «${condicion}»: la SUNAT`;
   if (condicion === 'NO HABIDO')
     warnings.push(warning('no_habido', 'grave', `${address} no pudo ubicar a la empresa y esta no lo ha aclarado.`));
-  if (condicion.startsWith('NO HALLADO'))
+  if (condicion?.startsWith('NO HALLADO'))
     warnings.push(warning('no_hallado', 'atencion', `${address} no encontró a la empresa en él.`));
-  if (notActive.test(estado))
+  if (estado !== null && notActive.test(estado))
     warnings.push(warning('estado_baja', 'grave', `El estado en el padrón es «${estado}»: la empresa no está activa.`));
   if (estado === 'SUSPENSIÓN TEMPORAL') {
     const mensaje = `El estado en el padrón es «${estado}»: la empresa suspendió sus actividades.`;
@@ -96,7 +96,8 @@ function changeWarning({ fechaDato, campo, antes, despues }: RecentChange): Warn
     const mensaje = `El RUC aparece en el padrón desde la edición del ${fechaDato}.`;
     return warning('cambio_reciente', 'info', mensaje);
   }
-  const mensaje = `En la edición del ${fechaDato} cambió ${campo}: antes «${antes ?? ''}», ahora «${despues ?? ''}».`;
+  const [before, now] = [antes, despues].map((value) => (value === null ? 'sin dato' : `«${value}»`));
+  const mensaje = `En la edición del ${fechaDato} cambió ${campo}: antes ${before}, ahora ${now}.`;
   return warning('cambio_reciente', campo === 'nombre' ? 'info' : 'atencion', mensaje);
 }
 

@@ -56,23 +56,23 @@ function fieldEvents(register: Register, before: Row | null, after: Row | null):
   const events: FieldEvent[] = [];
   for (const { name, event } of register.columns) {
     if (event === undefined) continue;
-    const [antes, despues] = [before[name] ?? '', after[name] ?? ''];
-    if (comparable(antes) === comparable(despues)) continue;
-    events.push({ evento: event, campo: name, antes: displayed(name, antes), despues: displayed(name, despues) });
+    const antes = displayed(name, before[name] ?? '');
+    const despues = displayed(name, after[name] ?? '');
+    if (comparable(antes) !== comparable(despues)) events.push({ evento: event, campo: name, antes, despues });
   }
   return events.sort((a, b) => fieldOrder.indexOf(a.campo) - fieldOrder.indexOf(b.campo));
 }
 
 /** Removes differences that a reader does not see: spaces at the ends, doubled spaces, and the coding of accents. */
-function comparable(value: string): string {
-  return value.normalize('NFC').replace(/\s+/g, ' ').trim();
+function comparable(shown: string | null): string | null {
+  return shown === null ? null : shown.normalize('NFC').replace(/\s+/g, ' ').trim();
 }
 
+/** Returns the column's value as look-ups show it. Null: the register carries no value. */
 function displayed(column: string, value: string): string | null {
-  // An empty column means that the company has no value.
-  if (value.trim() === '') return null;
   if (column === 'estado') return displayEstado(value);
-  return column === 'condicion' ? displayCondicion(value) : value;
+  if (column === 'condicion') return displayCondicion(value);
+  return value.trim() === '' ? null : value;
 }
 
 export interface EventFacts {

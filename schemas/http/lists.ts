@@ -41,7 +41,7 @@ export const membersAddedAnswer = answerOf(membersAdded, registerMeta);
 const member = z.strictObject({
   ruc: rucText,
   agregado_en: limaTimestamp,
-  /** `estado` and `condicion` are null if the daily register does not have the RUC. */
+  /** `estado` and `condicion` are null if the daily register does not have the RUC, or carries no value. */
   estado: z.string().nullable(),
   condicion: z.string().nullable(),
 });

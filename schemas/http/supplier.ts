@@ -95,7 +95,7 @@ export const supplierOperations = {
   evaluarProveedor: {
     summary: 'Evaluación de un proveedor, con constancia',
     description:
-      'El registro, las listas de la autoridad tributaria, las inhabilitaciones para contratar con el Estado, si ya lo vigila y advertencias, en una respuesta que se conserva cinco años. Solo empresas. `inhabilitado_al` es el día en que se juzgan las inhabilitaciones (por omisión, hoy).',
+      'El registro, las listas de la autoridad tributaria, las inhabilitaciones para contratar con el Estado, si ya lo vigila y advertencias, en una respuesta que se conserva cinco años. Solo empresas. Si el padrón no trae `estado` o `condicion`, `resultado` no es `sin_observaciones`: es `no_determinado`, salvo que haya observaciones. `inhabilitado_al` es el día en que se juzgan las inhabilitaciones (por omisión, hoy).',
     // The handler, not this schema, checks that the text is a day. A wrong day gets the error code `fecha_invalida`.
     query: z.strictObject({ inhabilitado_al: z.string().optional() }),
     answer: supplierAnswer,

@@ -12,8 +12,8 @@ export const taxpayerRecord = z.strictObject({
   /** The first two digits of the RUC. "20" is a legal person. */
   tipo: z.string().regex(/^[0-9]{2}$/),
   nombre: z.string(),
-  estado: z.string(),
-  condicion: z.string(),
+  estado: text,
+  condicion: text,
   ubigeo: text,
   departamento: text,
   provincia: text,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { displayCondicion, displayEstado } from '../../../schemas/display-texts.ts';
+import { displayCondicion, displayEstado, storedCondiciones, storedEstados } from '../../../schemas/display-texts.ts';
 
 test.each([
   ['ACTIVO', 'ACTIVO'],
@@ -16,7 +16,12 @@ test.each([
   // A text that no table has stays as it is, and so does a cut text whose end is unknown.
   ['PENDIENTE DE INI. DE', 'PENDIENTE DE INI. DE'],
   ['BAJA PROVISIONAL', 'BAJA PROVISIONAL'],
-  ['', ''],
+  // Registers write these where they carry no value.
+  ['', null],
+  [' ', null],
+  ['-', null],
+  ['--', null],
+  [' - ', null],
 ])('estado %j is shown as %j', (stored, shown) => expect(displayEstado(stored)).toBe(shown));
 
 test.each([
@@ -34,5 +39,12 @@ test.each([
   ['NO APLICABLE', 'NO APLICABLE'],
   ['NO APLICABLE X TRAMI', 'NO APLICABLE X TRÁMITE DE REVERSIÓN'],
   // A dash means unknown and never becomes a state.
-  ['-', '-'],
+  ['-', null],
+  ['----', null],
+  ['', null],
 ])('condicion %j is shown as %j', (stored, shown) => expect(displayCondicion(stored)).toBe(shown));
+
+test.each(['-', '--', ' - '])('a filter %j equals no text that the register holds', (typed) => {
+  expect([storedEstados(typed), storedCondiciones(typed)]).toEqual([[], []]);
+  expect(storedEstados('activo')).toEqual(['ACTIVO']);
+});

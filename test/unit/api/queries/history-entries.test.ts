@@ -34,6 +34,19 @@ test('one entry per field, with the texts of the look-up; an empty cell was noth
 // A change must not read "A changed to A".
 test('a change that nobody would see is no entry', () => {
   expect(told('padron_reducido', { before: daily({ lote: '-' }), after: daily({ lote: '----' }) })).toEqual([]);
+  const dashes = { before: daily({ estado: '-', condicion: '--' }), after: daily({ estado: '', condicion: '-' }) };
+  expect(told('padron_reducido', dashes)).toEqual([]);
+  const monthly = { before: monthlyCells({ estado: '-' }), after: monthlyCells({ condicion: '--' }) };
+  expect(told('padron_mensual', monthly)).toEqual([]);
+});
+
+test('a dash in estado or condicion is no value', () => {
+  const before = daily({ estado: '-' });
+  const after = daily({ condicion: '--' });
+  expect(told('padron_reducido', { before, after })).toEqual([
+    ['cambio', 'estado', null, 'ACTIVO'],
+    ['cambio', 'condicion', 'HABIDO', null],
+  ]);
 });
 
 // A history shows who left a register and who returned.

@@ -110,11 +110,11 @@ test.each([
 
 // Values that were cut off or are unknown stay as they are.
 test.each([
-  ['SUSPENSION TEMPORAL', '-', 'SUSPENSIÓN TEMPORAL', '-'],
+  ['SUSPENSION TEMPORAL', '-', 'SUSPENSIÓN TEMPORAL', null],
   ['BAJA PROV. POR OFICI', 'NO HALLADO CERRADO', 'BAJA PROV. POR OFICIO', 'NO HALLADO CERRADO'],
   ['BAJA MULT.INSCR. Y O', 'NO HABIDO', 'BAJA MULT.INSCR. Y OTROS', 'NO HABIDO'],
   ['ALGO QUE NADIE VIO', 'OTRO TEXTO', 'ALGO QUE NADIE VIO', 'OTRO TEXTO'],
-  ['', '', '', ''],
+  ['', '--', null, null],
 ])('estado %j and condicion %j', (estado, condicion, shownEstado, shownCondicion) => {
   const line = company.replace('|ACTIVO|HABIDO|', `|${estado}|${condicion}|`);
   expect(recordOf(line)).toMatchObject({ estado: shownEstado, condicion: shownCondicion });

@@ -93,14 +93,30 @@ test.each([
       ['suspension_temporal', 'atencion'],
     ],
   ],
-  // `-` is unknown rather than NO HABIDO, and other conditions make no warning.
-  ['ACTIVO', '-', []],
+  // Other conditions make no warning.
   ['ACTIVO', 'PENDIENTE', []],
   ['OTROS OBLIGADOS', 'POR VERIFICAR', []],
 ] as const)('%s, %s', (estado, condicion, warnings) => {
   const made = check({ estado, condicion });
   expect(warningsIn(made)).toEqual(warnings);
   expect(made.resultado).toBe(warnings.length === 0 ? 'sin_observaciones' : 'con_observaciones');
+});
+
+// A missing status is neither clean nor an observation. What else is observed counts all the same.
+test.each([
+  ['-', 'HABIDO', 'no_determinado'],
+  ['ACTIVO', '-', 'no_determinado'],
+  ['', '--', 'no_determinado'],
+  ['-', 'NO HABIDO', 'con_observaciones'],
+  ['BAJA DE OFICIO', '-', 'con_observaciones'],
+] as const)('estado %j, condicion %j: %s', (estado, condicion, resultado) => {
+  const made = check({ estado, condicion });
+  expect(made.resultado).toBe(resultado);
+  expect(made.registro).toMatchObject({
+    estado: /[A-Z]/.test(estado) ? estado : null,
+    condicion: /[A-Z]/.test(condicion) ? condicion : null,
+  });
+  expect(made.advertencias.length).toBe(resultado === 'no_determinado' ? 0 : 1);
 });
 
 describe('lists', () => {

@@ -50,9 +50,30 @@ describe('events of a change', () => {
   });
 
   it('have no previous value when an empty column is filled for the first time', () => {
-    expect(events({ before: row({ condicion: '' }) })).toEqual([
-      { evento: 'ruc.condicion_cambiada', campo: 'condicion', antes: null, despues: 'HABIDO' },
+    for (const condicion of ['', ' ', '-', '--'])
+      expect(events({ before: row({ condicion }) })).toEqual([
+        { evento: 'ruc.condicion_cambiada', campo: 'condicion', antes: null, despues: 'HABIDO' },
+      ]);
+    expect(events({ after: row({ estado: '-' }) })).toEqual([
+      { evento: 'ruc.estado_cambiado', campo: 'estado', antes: 'ACTIVO', despues: null },
     ]);
+  });
+
+  it('are none when look-ups show the same value as before', () => {
+    const marks = ['', '-', '--', '----'];
+    for (const estado of marks)
+      for (const condicion of marks)
+        expect(
+          events({ before: row({ estado, condicion }), after: row({ estado: '-', condicion: '' }) }),
+          `${estado}, ${condicion}`,
+        ).toEqual([]);
+    // The register may write an accent or widen its column one day.
+    const before = row({ estado: 'SUSPENSION TEMPORAL', condicion: 'NO HALLADO SE MUDO D' });
+    const after = row({ estado: 'SUSPENSIÓN TEMPORAL', condicion: 'NO HALLADO SE MUDO DE DOMICILIO' });
+    expect(events({ before, after })).toEqual([]);
+    // A company that left with a dash and returns with nothing.
+    const returned = events({ op: 'c', before: null, after: row({ estado: '' }) }, row({ estado: '-' }));
+    expect(returned.map(({ evento }) => evento)).toEqual(['ruc.alta']);
   });
 
   it('of a RUC that returns include what differs from its last row', () => {
@@ -130,15 +151,17 @@ const cell = fc.constantFrom(
 const anyRow = fc.record(Object.fromEntries(padronReducido.columns.map(({ name }) => [name, cell])));
 
 it('there is one event per watched column whose text differs, in the order estado, condicion, nombre', () => {
-  const plain = (text: string) =>
-    text
+  const plain = (column: string, cell: string) => {
+    const text = cell
       .split(/\s+/)
       .filter((word) => word !== '')
       .join(' ')
       .normalize('NFC');
+    return column !== 'nombre' && text === '-' ? '' : text;
+  };
   fc.assert(
     fc.property(anyRow, anyRow, (before, after) => {
-      const expected = order.filter((column) => plain(before[column]!) !== plain(after[column]!));
+      const expected = order.filter((column) => plain(column, before[column]!) !== plain(column, after[column]!));
       expect(events({ before, after }).map(({ campo }) => campo)).toEqual(expected);
     }),
   );
