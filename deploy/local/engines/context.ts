@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Credentials, Endpoints } from '../config.ts';
 import type { ProgramStore } from '../fetch.ts';
 import type { Ports } from '../ports.ts';
+import type { ToolNeed } from '../prerequisites.ts';
 import type { Launch } from '../supervise.ts';
 
 export const engineNames = ['postgres', 'kafka', 'registry', 'clickhouse', 'temporal'] as const;
@@ -27,6 +28,8 @@ export interface Engine {
   /** Settings that hold the engine's address when it runs elsewhere. When all are set, it is not started here. */
   addressNames: readonly (keyof Endpoints)[];
   endpoints(context: EngineContext): Partial<Endpoints>;
+  /** The machine's programs without which `prepare` could not fetch what is still missing. */
+  toolNeeds?(store: ProgramStore): readonly ToolNeed[];
   /** Fetches the program and makes the data folder unless they exist, and returns how to start the engine. */
   prepare(context: EngineContext): Promise<Launch>;
   /** Runs after each start, once the engine is ready. It must be safe to run again. */

@@ -13,17 +13,23 @@ import {
   type ProgramStore,
   resolveJava,
 } from '../fetch.ts';
+import { javaNeeds, toFetch } from '../prerequisites.ts';
 import { type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 
 const oneYearMinutes = 525_600;
 const maxMessageBytes = 16 * 1024 * 1024; // a batch of some 5,000 rows fits
 const addressNames = ['KAFKA_BROKERS'] as const;
+const kafkaFolder = `kafka-${kafkaVersion}`;
 
 export const kafka: Engine = {
   name: 'kafka',
   after: [],
   addressNames,
   endpoints: (context) => ({ KAFKA_BROKERS: brokerAddress(context) }),
+  toolNeeds: (store) => [
+    ...javaNeeds(store, kafkaMinimumJava, addressNames),
+    ...toFetch(store, kafkaFolder, `Kafka ${kafkaVersion}`, addressNames, 'maven'),
+  ],
   async prepare(context) {
     const java = await resolveJava(context.programs, kafkaMinimumJava, addressNames);
     const jars = await resolveKafka(context.programs);
@@ -61,7 +67,7 @@ function brokerAddress(context: EngineContext): string {
 
 function resolveKafka(store: ProgramStore): Promise<string> {
   const group = 'org.apache.kafka';
-  return fetchOnce(store, `kafka-${kafkaVersion}`, (folder) =>
+  return fetchOnce(store, kafkaFolder, (folder) =>
     fetchArtifacts(
       store,
       { what: `Kafka ${kafkaVersion}`, instead: addressNames },

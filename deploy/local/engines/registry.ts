@@ -11,10 +11,12 @@ import {
   registryVersion,
   resolveJava,
 } from '../fetch.ts';
+import { javaNeeds, toFetch } from '../prerequisites.ts';
 import { answersOk, type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 import { createDatabase } from './postgres.ts';
 
 const addressNames = ['SCHEMA_REGISTRY_URL'] as const;
+const registryFolder = `apicurio-${registryVersion}`;
 const databaseName = 'apicurio';
 
 /** Apicurio Registry, used through its Confluent-compatible interface. It keeps its data in the stack's PostgreSQL. */
@@ -23,6 +25,10 @@ export const registry: Engine = {
   after: ['postgres'],
   addressNames,
   endpoints: (context) => ({ SCHEMA_REGISTRY_URL: registryUrl(context) }),
+  toolNeeds: (store) => [
+    ...javaNeeds(store, registryMinimumJava, addressNames),
+    ...toFetch(store, registryFolder, `Apicurio Registry ${registryVersion}`, addressNames, 'maven', 'tar'),
+  ],
   async prepare(context) {
     const java = await resolveJava(context.programs, registryMinimumJava, addressNames);
     const program = await resolveRegistry(context.programs);
@@ -89,7 +95,7 @@ function resolveRegistry(store: ProgramStore): Promise<string> {
     classifier: 'all',
     alone: true, // the archive holds all dependencies
   };
-  return fetchOnce(store, `apicurio-${registryVersion}`, async (folder) => {
+  return fetchOnce(store, registryFolder, async (folder) => {
     const tar = findProgram(store.searchPath, 'tar');
     if (!tar) throw missing('tar', 'Debian: apt-get install tar', need);
     await fetchArtifacts(store, need, [artifact], folder);

