@@ -39,7 +39,7 @@ export interface ChangeBatch {
  * Does the work of one batch. The loop commits the batch when the promise resolves. If the process dies before the
  * commit, the batch comes again, so a handler must be able to repeat its work.
  * @throws UndecodableRecord to stop the partition at the record that cannot be decoded
- * @throws a retryable error (`isRetryable` in partition-work.ts) to have the batch tried again
+ * @throws a retryable error (`passingOf` in runtime/passing-errors.ts) to have the batch tried again
  */
 export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
 
@@ -56,6 +56,11 @@ export const loopLimits = {
   noProgressMs: 60_000,
   retryFirstMs: 250,
   retryMostMs: 10_000,
+  /**
+   * How often in a row PostgreSQL may refuse a batch's statements (`Passing` in runtime/passing-errors.ts) before the
+   * error ends the process, which takes some three minutes. An engine that is away is waited for without a limit.
+   */
+  refusalsInARow: 20,
 };
 export type LoopLimits = typeof loopLimits;
 
@@ -127,8 +132,8 @@ export function makeLoopMetrics(registry: Registry) {
     }),
     retries: new Counter({
       name: 'padron_consumer_retries_total',
-      help: 'Batches tried again because an engine did not take them',
-      labelNames: ['group', 'topic'],
+      help: 'Batches tried again because an engine was away or PostgreSQL refused a statement',
+      labelNames: ['group', 'topic', 'cause'],
       registers,
     }),
     lag: new Gauge({

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type EachBatchPayload } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { UndecodableRecord } from '../changes/errors.ts';
+import { passingOf } from '../runtime/passing-errors.ts';
 import { failSpan, inSpan } from '../runtime/tracing/span.ts';
 import {
   type ChangeBatch,
@@ -149,6 +150,7 @@ export class PartitionWork {
     const { group, handle, limits, log, metrics } = this.#options;
     const { topic, partition } = batch;
     const key = keyOf(topic, partition);
+    let refusals = 0;
     for (let attempt = 1, waitMs = limits.retryFirstMs; ; attempt += 1) {
       this.#active.set(key, Date.now());
       try {
@@ -160,8 +162,10 @@ export class PartitionWork {
       } catch (error) {
         if (error instanceof UndecodableRecord) return error;
         if (batch.isStale() || error instanceof LoopEnding) return 'left';
-        if (!isRetryable(error)) throw error;
-        metrics.retries.inc({ group, topic });
+        const passing = passingOf(error);
+        refusals = passing === 'refused' ? refusals + 1 : 0;
+        if (passing === null || refusals > limits.refusalsInARow) throw error;
+        metrics.retries.inc({ group, topic, cause: passing });
         this.#failing.set(key, `${key}: ${(error as Error).name}`);
         log.warn({ group, topic, partition, attempt, err: error }, 'batch failed');
         await sleep(waitMs, undefined, { signal: this.#ending.signal }).catch(() => {});
@@ -257,40 +261,4 @@ function before(messages: Messages, bad: UndecodableRecord | undefined): Message
   const index = messages.findIndex(({ offset }) => offset === bad.offset);
   // If the error has no offset, it is not known which record is bad, so no record may be committed.
   return messages.slice(0, Math.max(0, index));
-}
-
-// Codes of errors that pass by themselves: a connection could not be made or was lost, or PostgreSQL is shutting down,
-// starting, out of connections, or asks for a repeat of the transaction.
-const passing = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-  '40001',
-  '40P01',
-  '08000',
-  '08003',
-  '08006',
-]);
-
-/**
- * Whether an error passes by itself, for example because a database is restarting. Then the same batch is tried again.
- * Any other error is a bug and ends the process. If an error has the field `retryable`, this field decides.
- */
-function isRetryable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { retryable, code, cause } = error as Error & { retryable?: unknown; code?: unknown };
-  if (typeof retryable === 'boolean') return retryable;
-  if (typeof code === 'string' && passing.has(code)) return true;
-  // pg's error has no code if the server goes away between two statements or does not answer, so its text is checked.
-  const wording = /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up/i;
-  if (wording.test(error.message)) return true;
-  return cause !== undefined && isRetryable(cause);
 }

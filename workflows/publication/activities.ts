@@ -4,6 +4,7 @@ import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { isLost } from '../../pipelines/archive/archive.ts';
 import { freezeEdition } from '../../pipelines/editions/freeze.ts';
+import { passingOf } from '../../pipelines/runtime/passing-errors.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from './compare.ts';
 import { differenceOf } from './comparison.ts';
@@ -117,7 +118,7 @@ async function runStep<Arguments extends unknown[], Result>(
       log.warn(end('cancelled'), 'publication step cancelled');
       throw new CancelledFailure('the step was cancelled');
     }
-    log.error({ ...end('failed'), err: error }, 'publication step failed');
+    log.error({ ...end(passingOf(error) ?? 'failed'), err: error }, 'publication step failed');
     throw toFailure(error, subject);
   }
 }

@@ -11,7 +11,7 @@ export function makePublicationMetrics(registry: Registry, pool: Pool): Publicat
   const registers = [registry];
   const steps = new Counter({
     name: 'padron_publication_steps_total',
-    help: 'Runs of publication steps by outcome (done, failed, cancelled)',
+    help: 'Runs of publication steps by outcome (done, failed, cancelled; away and refused pass by themselves and are repeated)',
     labelNames: ['step', 'outcome'],
     registers,
   });

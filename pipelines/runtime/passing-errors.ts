@@ -1,0 +1,49 @@
+/**
+ * How an error passes by itself.
+ * - `away`: an engine cannot be reached, starts, stops, or has no room for one more connection. This may last for
+ *   hours, and nothing else can be done meanwhile.
+ * - `refused`: PostgreSQL answers but did not finish this statement, because it ran out of memory or time, or because
+ *   another transaction was in the way. Usually a repeat succeeds. But the statement itself may be the cause, so the
+ *   number of repeats should be limited.
+ */
+export type Passing = 'away' | 'refused';
+
+/** Codes of node:net and node:dns, and of PostgreSQL ("PostgreSQL Error Codes" in its manual). */
+const codes = new Map<string, Passing>([
+  ['ECONNREFUSED', 'away'],
+  ['ECONNRESET', 'away'],
+  ['EPIPE', 'away'],
+  ['ETIMEDOUT', 'away'],
+  ['EHOSTUNREACH', 'away'],
+  ['ENOTFOUND', 'away'],
+  ['EAI_AGAIN', 'away'],
+  ['08000', 'away'],
+  ['08003', 'away'],
+  ['08006', 'away'],
+  ['53100', 'away'], // disk_full: an operator must free space
+  ['53300', 'away'], // too_many_connections
+  ['57P01', 'away'], // admin_shutdown: the server stops, or an operator ended the session
+  ['57P02', 'away'], // crash_shutdown
+  ['57P03', 'away'], // cannot_connect_now: the server starts
+  ['40001', 'refused'], // serialization_failure
+  ['40P01', 'refused'], // deadlock_detected
+  ['53200', 'refused'], // out_of_memory, also when the table of locks is full
+  ['55P03', 'refused'], // lock_not_available
+  ['57014', 'refused'], // query_canceled: by statement_timeout or by an operator
+]);
+
+/** pg's error has no code if the server goes away between two statements or does not answer. */
+const awayInWords = /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up/i;
+
+/**
+ * Returns how the error passes by itself, or null for any other error. If an error has the field `retryable`, as ours
+ * have, this field decides. If it has neither this field nor a known code, its `cause` is judged.
+ */
+export function passingOf(error: unknown): Passing | null {
+  if (!(error instanceof Error)) return null;
+  const { code, cause, retryable } = error as Error & { code?: unknown; retryable?: unknown };
+  if (typeof retryable === 'boolean') return retryable ? 'away' : null;
+  const known = typeof code === 'string' ? codes.get(code) : undefined;
+  if (known !== undefined) return known;
+  return awayInWords.test(error.message) ? 'away' : passingOf(cause);
+}
