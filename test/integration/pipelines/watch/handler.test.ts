@@ -87,6 +87,23 @@ describe('changes of watched companies become events', () => {
     expect(await eventsOf(account)).toEqual([]);
   });
 
+  it('from null when a dash is filled, and none from one mark for nothing to another', async () => {
+    const { account, edition } = await scene(['20990000019', '20990000027']);
+    await harness.handler()(
+      batchOf([
+        change(edition, '20990000019', detectedAt, { before: row({ condicion: '-' }), after: row() }),
+        change(edition, '20990000027', detectedAt, {
+          before: row({ estado: '-', condicion: '--' }),
+          after: row({ estado: '', condicion: '-' }),
+        }),
+      ]),
+    );
+    const payloads = (await eventsOf(account)).map(({ payload }) => JSON.parse(payload));
+    expect(payloads).toMatchObject([
+      { evento: 'ruc.condicion_cambiada', datos: { ruc: '20990000019', antes: null, despues: 'HABIDO' } },
+    ]);
+  });
+
   it('one per changed column and list, in order, also for a RUC that returns', async () => {
     const { account, edition } = await scene(['20990000019', '20990000027']);
     await harness.list(account, 'Clientes', ['20990000019']);
