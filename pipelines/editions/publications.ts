@@ -129,16 +129,17 @@ interface VersionRow extends Validators, Pick<Publication, 'id' | 'state' | 'sha
 }
 
 /**
- * Whether the site gives a version that we have downloaded a later time, although its ETag shows that the bytes are the
- * same. Then these bytes are the data of another day, or the site has corrected a wrong time. Small differences of an
- * accepted time do not count, because a site's servers may differ in them.
+ * Whether the site now shows a later Last-Modified for bytes that we have, as their ETag says. Then they are the data of
+ * another day, or the site has corrected a wrong time. For a publication with a good time, only another day counts,
+ * because the servers of a site may show slightly different times. A time in the future counts as now. So a site that
+ * always shows another time makes at most one download a day.
  */
-function isLater({ lastModified }: Validators, row: VersionRow): boolean {
+function isLater({ lastModified }: Validators, { published_at: known, ...row }: VersionRow): boolean {
   if (row.state === 'detectada' || lastModified === null || lastModified === row.lastModified) return false;
-  if (row.published_at === null) return true;
-  const time = new Date(lastModified);
+  const time = new Date(Math.min(Date.parse(lastModified), Date.now()));
   if (Number.isNaN(time.getTime())) return false;
-  return row.waitsForDate ? time > row.published_at : limaDay(time) > limaDay(row.published_at);
+  if (row.waitsForDate) return known === null || time > known;
+  return known !== null && limaDay(time) > limaDay(known);
 }
 
 /**

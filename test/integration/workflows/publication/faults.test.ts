@@ -125,9 +125,18 @@ describe('a site that goes on', () => {
     expect(await head()).toEqual(before);
   });
 
+  it('with a zip that has other files beside the text', async () => {
+    const before = await head();
+    await show('files_beside');
+    expect(await harness.run(register)).toMatchObject({ state: 'publicada', edition: before.edition + 1 });
+    expect(await updated()).toBe(20);
+    await show('twenty_names_changed');
+    expect(await harness.run(register)).toMatchObject({ state: 'publicada' });
+  });
+
   it('with the head’s bytes at a later time: only the date moves', async () => {
     const at = await show('twenty_names_changed');
     expect(await harness.run(register)).toMatchObject({ state: 'repetida', edition: null });
-    expect(await head()).toMatchObject({ edition: 5, published_at: at });
+    expect(await head()).toMatchObject({ edition: 7, published_at: at });
   });
 });

@@ -118,6 +118,16 @@ describe('a header that is corrected later, under the same ETag', () => {
     expect(await harness.run(register)).toBeNull();
     expect(harness.asked().every((request) => request.startsWith('HEAD'))).toBe(true);
   });
+
+  it('that is another one at each request and ahead of our clock makes one download a day', async () => {
+    for (const hours of [20, 21, 22]) {
+      harness.site.file!.lastModified = daysAgo(-hours / 24);
+      const taken = await harness.run(register);
+      if (hours === 20) expect(taken).toMatchObject({ state: 'repetida' });
+      else expect(taken).toBeNull();
+    }
+    expect(await servedDay()).toBe(dayOf(0));
+  });
 });
 
 describe('a time that has not come', () => {
