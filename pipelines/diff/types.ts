@@ -38,12 +38,10 @@ const compareInput = z.object({
   /** Null for a first edition. */
   base: base.nullable(),
   /**
-   * Set when the head was made by another parser version, or by a parser with other columns. It has the head's
-   * publication, its overlay (the rows in which the head differs from that publication on purpose), and the names of
-   * the head's columns. The new edition is then a re-baseline. Today's parser reads the head's publication again, and
-   * the new publication is compared with that reading and the overlay, so that a new parser alone makes no change.
-   * Every row is written: as `u` when it differs in a column that the head had, as `c` when it is new, as `d` when it
-   * ended, else as `r`.
+   * The head's publication, its overlay, and the names of its columns. Set when another parser version made the head,
+   * or when its columns are not today's. The new edition is a re-baseline. Today's parser then reads the head's
+   * publication again, and the head's overlay is applied. The new publication is compared with the result. Otherwise
+   * the new parser alone would cause changes.
    */
   previous: z
     .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()).readonly() })
@@ -52,8 +50,8 @@ const compareInput = z.object({
 export type CompareInput = z.output<typeof compareInput>;
 
 /**
- * Undoes an edition. A RUC whose row is still as the edition left it gets its earlier row back. Any other RUC that the
- * edition changed is a conflict.
+ * Undoes an edition. If a row is still as the edition left it, the earlier row comes back. Any other row that the
+ * edition changed stays, and its RUC is a conflict.
  */
 const correctInput = z.object({
   ...nextEdition,
@@ -118,8 +116,8 @@ export interface RebuildProgress {
 export interface Progress {
   phase: 'index' | 'scan' | 'merge' | 'finish';
   /**
-   * Part of `total` that is done. A large register counts bytes of text in `scan` and buckets of keys in `merge`. Every
-   * other report says 0 of 1.
+   * The part of `total` that is done. A large register counts bytes of text in phase `scan`, and buckets of keys in
+   * phase `merge`. In every other report, `done` is 0 and `total` is 1.
    */
   done: number;
   total: number;
@@ -166,7 +164,7 @@ export interface CompareResult {
   baseline: number;
   /**
    * Rows of the base that stay as they were, because every line of their key in the publication is bad. In lists of
-   * barred suppliers, one bad line of the key is enough.
+   * barred suppliers, one bad line among the lines of a key is enough.
    */
   kept: number;
   /** Rows in which an empty cell kept its previous value. */

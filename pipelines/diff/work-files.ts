@@ -8,10 +8,9 @@ import { AttemptFile } from '../runtime/durable-files.ts';
 export const maxAttemptAgeMs = 24 * 3_600_000;
 
 /**
- * Returns the final name of a working file. WORK_DIR contains two kinds of working files:
- * `<register>.<hash of the change file>.index` and `.rows`. Both can be rebuilt. Each attempt at a comparison,
- * correction or rebuild writes under its own temporary name. A file gets its final name only when its bytes are on the
- * disk, so a file with a final name is whole.
+ * Returns the final name of a working file in WORK_DIR. A rebuild can make every working file again. Each attempt at a
+ * comparison, correction or rebuild writes under its own temporary name. A file gets its final name only when its bytes
+ * are on the disk, so a file with a final name is whole.
  */
 export function workFileName(register: RegisterName, changeFileSha256: string, kind: 'index' | 'rows'): string {
   return `${register}.${changeFileSha256}.${kind}`;
@@ -50,9 +49,9 @@ export function writeWhole(
 }
 
 /**
- * Removes this register's attempt files that are older than `maxAttemptAgeMs`, because the processes that wrote them
- * must have died. Also removes its finished working files that are not in `keep`. When `keep` is null, all finished
- * files stay.
+ * Removes two kinds of this register's files:
+ * - Attempt files that are older than `maxAttemptAgeMs`. The processes that wrote them must have died.
+ * - Finished working files that are not in `keep`. When `keep` is null, all finished files stay.
  */
 export function sweepWorkFiles(folder: string, register: RegisterName, keep: ReadonlySet<string> | null): void {
   const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.(index|rows)$`);

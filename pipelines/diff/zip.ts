@@ -202,9 +202,9 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
   const file = createReadStream(path, { start, end: start + entry.compressedSize - 1, highWaterMark: readBytes });
   let text: Readable = file;
   if (entry.compressionMethod === deflated) {
-    // `inflate` buffers only one piece, because it would join several buffered pieces into one by copying them. A
-    // thread of libuv's pool inflates the next piece while the caller works on the current one. An error of `file` or
-    // `inflate` destroys both streams and is thrown in the loop below. Leaving that loop early destroys both too.
+    // `inflate` buffers only one piece, because it would copy several buffered pieces into one. A thread of libuv's
+    // pool inflates the next piece while the caller works on the current piece. An error of `file` or `inflate`
+    // destroys both streams and is thrown in the loop below. Leaving the loop early destroys both streams too.
     const options: ZlibOptions & TransformOptions = {
       chunkSize: chunkBytes,
       readableHighWaterMark: chunkBytes,

@@ -94,8 +94,9 @@ export async function refuseCorrection(database: Queryable, id: number, reason: 
 }
 
 /**
- * Whether an operator has undone the edition that was made from the bytes `sha256`. The result is false again after a
- * later correction undoes that correction, or after the same bytes become an edition again.
+ * Whether an operator has undone the edition that was made from the bytes `sha256`. False again in two cases:
+ * - A later correction has undone the correction.
+ * - A later edition was made from the same bytes.
  */
 export async function isReverted(database: Queryable, register: RegisterName, sha256: string): Promise<boolean> {
   const { rows } = await database.query<{ found: boolean }>(

@@ -108,10 +108,10 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 }
 
 /**
- * Requests that an edition be produced to Kafka again, because some of its rows did not arrive in ClickHouse. It
- * deletes the edition's end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows
- * once. The edition must be published and not materialised. Then it is the newest edition, so only its own end offsets
- * are deleted. A repeat of the request does no harm.
+ * Requests that an edition be produced to Kafka again, because ClickHouse lacks some of its rows. Deletes the edition's
+ * recorded end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows once, and a
+ * repeat of the request does no harm. An edition that is published and not materialised is the newest, so no other
+ * edition's offsets are deleted.
  * @throws DecisionError `edition_unknown`; `state_forbids` when the edition is not published yet or is materialised
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {

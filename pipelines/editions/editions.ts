@@ -56,8 +56,8 @@ export async function oldestUnfinishedEdition(database: Queryable, register: Reg
 }
 
 /**
- * The change files from the last full edition up to edition `last`, in order. A full edition (the first one or a
- * re-baseline) wrote every row of the register, so applying these files in order gives the state.
+ * Returns the change files from the last full edition up to edition `last`, in order. A full edition (the first one or
+ * a re-baseline) wrote every row. So applying the files in order gives the state.
  */
 export async function changeFilesFromLastFull(
   database: Queryable,
@@ -75,8 +75,8 @@ export async function changeFilesFromLastFull(
 }
 
 /**
- * The publication that an edition was made from. A correction has no publication. For a correction, this is the
- * publication of the last edition before it that has one.
+ * Returns the publication that an edition was made from. A correction has none. For a correction, returns the
+ * publication of the last earlier edition that has one.
  */
 export async function publicationUnder(
   database: Queryable,
@@ -219,9 +219,10 @@ export async function recordEditionPartitions(
 }
 
 /**
- * Numbers of published editions that the Kafka log has lost, oldest first. They must be produced again in this order.
- * An edition is lost when a partition of the log ends before the edition's recorded end in it, or when the recorded
- * ends were deleted (`forgetEditionsFrom`).
+ * Returns the published editions that the Kafka log has lost, oldest first. They must be produced again in this order.
+ * An edition is lost in two cases:
+ * - A partition of the log ends before the end offset that was recorded for the edition.
+ * - The edition has no recorded end offsets, because `forgetEditionsFrom` deleted them.
  * @param logEnds the end offset of each partition of the log
  */
 export async function editionsBeyond(
@@ -243,9 +244,9 @@ export async function editionsBeyond(
 }
 
 /**
- * Deletes the recorded ends of this edition and of all later editions, because a log that lost this edition lost the
- * later ones too. Call it before any of these editions is produced again. Producing makes the log longer, and then its
- * end no longer shows what is missing.
+ * Deletes the recorded end offsets of this edition and of all later editions. A log that lost this edition has lost the
+ * later editions too. Call this before any of these editions is produced again. Producing makes the log longer. The
+ * log's new end would then hide that later editions are missing.
  */
 export async function forgetEditionsFrom(database: Queryable, register: RegisterName, edition: number): Promise<void> {
   await database.query('DELETE FROM edition_partition WHERE register = $1 AND edition >= $2', [register, edition]);

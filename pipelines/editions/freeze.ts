@@ -25,11 +25,12 @@ type FreezeResult =
   | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
 /**
- * Moves a publication or a correction from `comparada` to `publicando`, the point of no return, in one transaction. It
- * locks the head, which must be materialised and be the base of the difference. It inserts the edition with its final
- * number and change file, and moves the head to it. From then on, publishing reads only that change file. If the
- * process dies before the commit, nothing has changed. If it dies after the commit, a repeat finds the edition and
- * returns it. A pause does not stop a correction, because registers are often paused in order to undo an edition.
+ * Makes an edition of a compared publication or correction. This is the point of no return, in one transaction:
+ * - It locks the head, which must be materialised and be the base of the difference.
+ * - It inserts the edition with its final number and its change file, and moves the head to the edition.
+ * - It moves the publication or correction from `comparada` to `publicando`.
+ * If the process dies before the commit, nothing has changed. If it dies after, a repeat returns the edition. A pause
+ * does not stop a correction, because operators often pause a register in order to undo an edition.
  */
 export function freezeEdition(
   pool: Pool,

@@ -116,10 +116,9 @@ export async function readFreshness(database: Queryable, now: Date = new Date())
 }
 
 /**
- * Call this when the site still has the bytes `sha256` and now dates them `fechaDato`. If they are the head's bytes,
- * the register's date moves forward. The date of the publication with these bytes, which look-ups read, moves too. No
- * edition is made, and the time of publication stays. Nothing moves if an operator has undone the edition made from
- * these bytes. Returns whether the date moved.
+ * Moves two dates forward to `fechaDato`, because the site now gives this date to the bytes `sha256`: the register's,
+ * and the publication's, which look-ups read. No edition is made, and the time of publication stays. Nothing moves when
+ * the head has other bytes, or when an operator has undone the edition of these bytes. Returns whether the dates moved.
  */
 export async function confirmDate(
   database: Queryable,

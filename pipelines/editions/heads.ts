@@ -52,8 +52,8 @@ export async function readHead(database: Queryable, register: RegisterName, lock
 }
 
 /**
- * Holds new editions back. Downloads continue, and an edition in progress is finished. When the register is already
- * paused, the time and reason of the first pause stay, and the result is false.
+ * Holds new editions of a register back. Downloads continue, and an edition in progress is finished. Returns false when
+ * the register is paused already. The time and reason of the first pause then stay.
  */
 export async function pauseRegister(
   database: Queryable,
@@ -83,8 +83,8 @@ export async function recordProbe(database: Queryable, register: RegisterName): 
 
 /**
  * Moves the register's date forward, without an edition, because the site published the head's bytes again. Call it in
- * the transaction that makes the publication `repetida`, so that the date never moves for a publication that becomes an
- * edition.
+ * the transaction that makes the publication `repetida`. Otherwise the date could move although the publication becomes
+ * an edition.
  */
 export async function moveDateForward(client: PoolClient, publication: Publication): Promise<void> {
   await client.query(

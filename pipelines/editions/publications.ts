@@ -160,8 +160,8 @@ async function lastVersions(database: Queryable, register: RegisterName, count: 
 
 export interface KnownVersion extends Pick<VersionRow, 'id' | 'url' | 'sha256' | 'waitsForDate'> {
   /**
-   * The ETag and Last-Modified of the version. A probe sends them, so that the site can answer that nothing changed.
-   * They are null until the version is downloaded, because until then a probe must find the version again.
+   * The version's ETag and Last-Modified. A probe sends them, and the site may answer that nothing changed. Null until
+   * the version is downloaded. Otherwise this answer would come, and the version would never be downloaded.
    */
   validators: Validators | null;
 }

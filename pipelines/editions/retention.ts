@@ -7,10 +7,11 @@ import { openStates } from './publications.ts';
 const maxRemovals = 50;
 
 /**
- * Removes from the archive the bytes of publications that were downloaded more than `days` days ago, and records this.
- * It keeps the bytes of publications in quarantine, which are verified after an approval, and those of the head, which
- * a re-baseline reads. It removes nothing while a publication of the register is in progress. Resolves with the number
- * of removed objects. Call it again until that number is 0.
+ * Removes from the archive publications' bytes that were downloaded more than `days` days ago, and records this.
+ * - Bytes in quarantine stay, because they are verified after an approval.
+ * - The head's bytes stay, because a re-baseline reads them.
+ * - All bytes stay while a publication of the register is in progress.
+ * Resolves with the number of removed objects. Call it again until that number is 0.
  */
 export function removeOldPublications(
   pool: Pool,
@@ -33,8 +34,8 @@ export function removeOldPublications(
 }
 
 /**
- * Returns the hashes of bytes that may be removed. Several publications may have the same bytes. Then none of them may
- * be in quarantine, and the last of them must have been downloaded more than `days` days ago.
+ * Returns the hashes of bytes that may be removed. If several publications have the same bytes, all of them count: none
+ * may be in quarantine, and the last of them must have been downloaded more than `days` days ago.
  */
 async function removable(client: PoolClient, register: RegisterName, days: number): Promise<string[]> {
   const { rows } = await client.query<{ sha256: string }>(

@@ -3,14 +3,14 @@ import type { Pool } from '../runtime/postgres.ts';
 
 /**
  * An edition and the dates that answers show for it. Look-ups serve the register's highest edition that is complete in
- * ClickHouse. Look-ups as of a past day serve the highest complete edition whose own date is not after that day.
+ * ClickHouse. Look-ups as of a past day skip editions whose own date is after that day.
  */
 export interface ServedEdition {
   register: RegisterName;
   number: number;
   /**
-   * Date of the data, YYYY-MM-DD. When the site publishes the same bytes again with a later date, the edition gets that
-   * date. If a past day was asked for, dates after that day do not count.
+   * Date of the data, YYYY-MM-DD. The site may publish the same bytes again with a later date. The edition then gets
+   * the later date, unless a look-up asks for a day before that date.
    */
   fechaDato: string;
   publishedAt: Date;
@@ -21,17 +21,15 @@ export interface ServedEdition {
 }
 
 /**
- * Returns the served edition of each register that has one. One statement reads them all, so that an answer about
- * several registers shows one moment. When a site publishes the same bytes again, they become a publication in state
- * `repetida` and no new edition. The edition made from these bytes then gets the dates of the newest such publication.
- * The dates of a correction move in the same way, with the publication of the head that it was made from. When the site
- * only gives the same publication a later date, `confirmDate` has already stored that date in the publication.
- *
- * With `day` (YYYY-MM-DD), it returns each register's edition as of that day: the highest number whose own date is not
- * after `day`. Later dates (of publications in state `repetida`, or from `confirmDate`) count only up to `day` too. A
- * correction's own date is that of the head that it was made from. So the correction counts from that date on, and
- * answers for earlier days stay the same. The database has only the last date that `confirmDate` wrote. If `day` is
- * before that date, the date is ignored.
+ * Returns the served edition of each register that has one. One statement reads all registers, so that an answer about
+ * several registers shows one moment. An edition's dates can move forward without a new edition:
+ * - When the site publishes the same bytes again, they become a publication in state `repetida`. The edition made from
+ *   these bytes gets the dates of the newest such publication.
+ * - When the site only gives the same publication a later date, `confirmDate` stores that date in the publication.
+ * - A correction's dates move with the publication of the head that the correction was made from.
+ * @param day YYYY-MM-DD. With it, a register's served edition is the highest one whose own date is not after `day`. A
+ *   correction's own date is that of the head that it was made from, so answers for earlier days stay the same. A moved
+ *   date counts only if it is not after `day`. The database has only the last date that `confirmDate` wrote.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (

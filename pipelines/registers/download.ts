@@ -44,9 +44,9 @@ interface Run extends DownloadOptions {
 }
 
 /**
- * Downloads `url` to `file` and resumes where an earlier call stopped. It sends Range with If-Range, so the download
- * starts over if the site's file has changed meanwhile. A lost connection is retried after a growing pause, and
- * progress resets the count of failures. A finished file is not downloaded again.
+ * Downloads `url` to `file` and resumes where an earlier call stopped. A finished file is not downloaded again.
+ * If-Range makes the download start over when the site's file has changed meanwhile. A lost connection is retried after
+ * a growing pause. The count of failures starts over after enough new bytes.
  * @throws SourceError
  */
 export async function download(options: DownloadOptions): Promise<Downloaded> {
@@ -80,8 +80,8 @@ async function attempt(run: Run): Promise<Downloaded> {
   const { part, progress } = run;
   const note = await part.readNote();
   if (note?.finished != null && note.url === run.url) return { ...note, finished: note.finished };
-  // The process may have died after it wrote the last byte and before it wrote `finished` into the note. The last byte
-  // is then requested again, because a request for an empty range is an error.
+  // If the file is complete, the last byte is requested again, because a request for an empty range is an error. A
+  // process leaves such a file when it dies after the last byte and before it writes `finished` into the note.
   const whole = note?.declaredBytes ?? Number.MAX_SAFE_INTEGER;
   const have = note?.url === run.url ? Math.min(await part.size(), Math.max(0, whole - 1)) : 0;
   const version = note === null ? null : rangeValidator(note);

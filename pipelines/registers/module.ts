@@ -35,8 +35,8 @@ export type SourceDating =
   /** The date is `Last-Modified` of the GET that gave the bytes, or the page's date when that header is missing. */
   | { from: 'last_modified'; orPage(html: string): SourceDate | null }
   /**
-   * The date is always the page's, because `Last-Modified` only says when a server copied the file. `read` returns the
-   * date, or a text that says why the page has none.
+   * The day of the data is the page's, because `Last-Modified` only says when a server copied the file. `read` returns
+   * the date, or a text that says why the page has none.
    */
   | { from: 'page'; read(html: string): SourceDate | string }
   /** The date is in the text. `read` gets its first 64 KB and returns YYYY-MM-DD, or null when they contain no date. */
@@ -55,10 +55,11 @@ export interface LargeFormat {
   /** Returns null when `line` is the known header, else a text that says what is wrong and never quotes the line. */
   problemOfHeader(line: Uint8Array): string | null;
   /**
-   * Turns the published text into the form that the scanner (pipelines/diff/large/scan.ts) reads: a header line, then
-   * one line per row. Cells end with a pipe, lines end with LF, and the encoding is Windows-1252. Each line keeps its
-   * number. A line that is not a row stays unchanged, so that it is rejected with its own bytes. A register that is
-   * published in this form has no `canonical`.
+   * Turns the published text into the form that the scanner (pipelines/diff/large/scan.ts) reads. A register that is
+   * published in this form has no `canonical`. The form is:
+   * - A header line, then one line per row. Each line keeps its number.
+   * - Cells end with a pipe, lines end with LF, and the encoding is Windows-1252.
+   * - A line that is not a row stays unchanged, so that the scanner rejects it with its own bytes.
    */
   canonical?(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
 }
@@ -71,10 +72,10 @@ export interface SmallFormat {
 }
 
 /**
- * Why a line of a small register is listed for operators. A line is rejected for `cell_count`, `ruc_format`,
- * `ruc_prefix`, `ruc_check_digit` or `id_format` (a supplier's id is missing or too long). A line still counts as a row
- * with `control_byte` (replaced by a space) or `other_cut` (its cut-off date differs from the file's). `duplicate`
- * means that only one of the repeated lines counts.
+ * Why a line of a small register is listed for operators.
+ * - Rejected: `cell_count`, `ruc_format`, `ruc_prefix`, `ruc_check_digit`, `id_format` (a supplier's id).
+ * - Still a row: `control_byte` (replaced by a space) and `other_cut` (its cut-off date differs from the file's).
+ * - `duplicate`: only one of the repeated lines counts.
  */
 export type ListedReason =
   | 'cell_count'
@@ -91,13 +92,13 @@ export const keptReasons: ReadonlySet<string> = new Set<ListedReason>(['control_
 
 export interface SmallText {
   /**
-   * Rows by key (a RUC or a supplier's id), in any order. If several lines have the same RUC, the last line is the row.
-   * In lists of barred suppliers, all lines of a supplier make one row. Cells are in the order of the columns.
+   * Rows by key (a RUC or a supplier's id), in any order. Cells are in the order of the columns. If several lines have
+   * the same RUC, the last line is the row. In lists of barred suppliers, all lines of a supplier make one row.
    */
   rows: Map<string, { cells: readonly string[]; line: number }>;
   lines: number;
   /**
-   * Lines that operators can look at. `key` is set when a rejected line still has a readable key. The row that the last
+   * Lines that operators can look at. A rejected line has a `key` if the key can still be read. The row that the last
    * edition has under this key then stays as it was.
    */
   listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];

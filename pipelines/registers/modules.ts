@@ -31,8 +31,8 @@ function taxpayerList(
 }
 
 /**
- * Makes the module of one of the procurement agency's files of barred suppliers. A release of the site changes the
- * hexadecimal folder in the URL. Then the setting SOURCE_<REGISTER>_URL must name the new address.
+ * Makes the module of one of the procurement agency's files of barred suppliers. A new release of the site gets another
+ * hexadecimal folder in the URL. An operator must then put the new address into the setting SOURCE_<REGISTER>_URL.
  */
 function supplierBars(register: RegisterName, path: string, layouts: readonly BarLayout[]): RegisterModule {
   return {

@@ -1,8 +1,8 @@
 import { codePointOf, unreadableByte } from './windows-1252.ts';
 
 /**
- * The monthly open data has one header line, then one line per RUC with 16 cells and no quoting. The delimiter (pipe or
- * comma) and the encoding (Windows-1252 or UTF-8) change between months.
+ * The header line of the monthly open data. Each further line is a RUC with 16 cells, without quoting. The delimiter
+ * (pipe or comma) and the encoding (Windows-1252 or UTF-8) change between months.
  */
 export const columnNames = [
   'RUC',
@@ -71,11 +71,12 @@ const maxLineBytes = 64 * 1024;
 const Meaning = { keep: 0, endCell: 1, endLine: 2, reject: 3, decode: 4 } as const;
 
 /**
- * Rewrites the text, line by line, into the form that the scanner (pipelines/diff/large/scan.ts) reads: cells end with
- * a pipe, lines end with LF, the period is left out, and the encoding is Windows-1252. The header stays unchanged.
- * Every line that is not a row of this file (wrong cells, another period, a pipe inside a cell) stays unchanged too,
- * and the scanner rejects it. The result does not depend on how the input is cut into chunks. Memory stays at a few
- * chunks.
+ * Rewrites the text, line by line, into the form that the scanner (pipelines/diff/large/scan.ts) reads.
+ * - Cells end with a pipe, lines end with LF, and the encoding is Windows-1252. The period is left out.
+ * - The header stays unchanged.
+ * - A line that is not a row of this file (wrong cells, another period, a pipe inside a cell) stays unchanged. The
+ *   scanner rejects the line.
+ * The result does not depend on how the input is cut into chunks. Memory stays at a few chunks.
  */
 export async function* rewriteLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const text = new MonthlyText();
@@ -124,8 +125,8 @@ class MonthlyText {
       else this.#readHeader(lines.subarray(0, endWithoutReturn(lines, 0, from - 1)));
     }
     if (this.#header === null || 'problem' in this.#header) return lines;
-    // A rejected line may grow by one byte (`copyRejected`), but only if it has at least sixteen bytes. So the output
-    // is at most a sixteenth longer than `lines`.
+    // The output is at most a sixteenth longer than `lines`. Only a rejected line of at least sixteen bytes may grow,
+    // by one byte (`copyRejected`).
     const out = Buffer.allocUnsafeSlow(lines.length + (lines.length >> 4));
     lines.copy(out, 0, 0, from);
     return out.subarray(0, this.#rewriteRows(lines, from, out, from));
@@ -135,8 +136,8 @@ class MonthlyText {
     this.#header = readHeader(line);
     if ('problem' in this.#header) return;
     const meanings = this.#meanings;
-    // At first, every byte above 0x7f must be decoded. The first of them decides the encoding of the file, and in a
-    // Windows-1252 file no later byte is decoded.
+    // Decode every byte above 0x7f until the encoding is known. The first such byte decides the encoding of the file.
+    // In a Windows-1252 file no later byte is decoded.
     meanings.fill(Meaning.decode, 0x80);
     meanings[pipe] = Meaning.reject;
     meanings[lineFeed] = Meaning.endLine;
@@ -187,16 +188,16 @@ class MonthlyText {
 
   /**
    * Returns the length in bytes of the UTF-8 character at `at`, or 0 when the byte is Windows-1252. The first byte
-   * above 0x7f decides the encoding of the file, because in Windows-1252 the byte after an accented letter does not
-   * continue a UTF-8 character. In a file that is taken for UTF-8, a byte that is not UTF-8 is still read as
-   * Windows-1252. If the file is UTF-8, only this byte is wrong. If it is Windows-1252 after all, only the characters
-   * that look like UTF-8 are misread.
+   * above 0x7f decides the encoding of the file. In Windows-1252, the byte after an accented letter does not continue a
+   * UTF-8 character. If the file counts as UTF-8, a byte that is not UTF-8 is still read as Windows-1252:
+   * - If the file is UTF-8, only this byte is wrong.
+   * - If the file is Windows-1252 after all, only the bytes that look like UTF-8 are misread.
    */
   #lengthOfCharacter(bytes: Buffer, start: number, at: number): number {
     const length = characterLength(bytes, at);
     if (!this.#encodingKnown) {
-      // A line longer than `maxLineBytes` never decides the encoding. If it comes in several chunks, `rewriteLines`
-      // passes it on unexamined. The result must be the same if it comes in one chunk.
+      // A line longer than `maxLineBytes` never decides the encoding. `rewriteLines` does not examine such a line if
+      // the line comes in several chunks. Otherwise the result would depend on how the input is cut into chunks.
       if (bytes.indexOf(lineFeed, at) - start > maxLineBytes) return 0;
       this.#encodingKnown = true;
       if (length === 0) this.#meanings.fill(Meaning.keep, 0x80);
@@ -242,8 +243,8 @@ function isClosedRow(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * Returns the length in bytes of the UTF-8 character at `at`, or 0 when there is none (RFC 3629: no overlong form, no
- * surrogate). The last byte of `bytes` must not be a UTF-8 continuation byte, so that reading never passes the end.
+ * Returns the length in bytes of the UTF-8 character at `at`, or 0 when there is none. RFC 3629 forbids overlong forms
+ * and surrogates. The last byte of `bytes` must be ASCII, such as a line feed. Otherwise reading would pass the end.
  */
 function characterLength(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;

@@ -14,8 +14,8 @@ export const padronMensualFormat: LargeFormat = {
 };
 
 /**
- * Returns the first day (YYYY-MM-DD) of the month that the column PERIODO_PUBLICACION names, or null when no row names
- * one. Rows without a valid month are skipped, and so is the last line, because the text may end in the middle of it.
+ * Returns the first day (YYYY-MM-DD) of the month in the first valid PERIODO_PUBLICACION, or null when there is none.
+ * The last line is skipped, because `start` may end in the middle of the line.
  */
 function dateOfText(start: Buffer): string | null {
   const lines = start.toString('latin1').split(/\r?\n/).slice(0, -1);

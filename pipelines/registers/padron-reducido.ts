@@ -5,8 +5,8 @@ import { decodeWindows1252, encodeWindows1252 } from './windows-1252.ts';
 import { writtenDay } from './written-day.ts';
 
 /**
- * The daily register's text has one header line, then one line per RUC with 15 cells, each ended by a pipe. Lines end
- * with LF (or CR LF), the encoding is Windows-1252, and there is no quoting.
+ * The header line of the daily register's text. Each further line is a RUC with 15 cells, without quoting. A pipe ends
+ * each cell, and LF or CR LF ends each line. The encoding is Windows-1252.
  */
 export const header =
   'RUC|NOMBRE O RAZÓN SOCIAL|ESTADO DEL CONTRIBUYENTE|CONDICIÓN DE DOMICILIO|UBIGEO|TIPO DE VÍA|NOMBRE DE VÍA|' +
@@ -20,8 +20,8 @@ const padronReducidoFormat: LargeFormat = {
 };
 
 /**
- * Returns null when the first line is the known header, else what is wrong with it. The answer never quotes the line,
- * because the first line of a file without a header is a person's row.
+ * Returns what is wrong with the first line, or null when the first line is the known header. The answer never quotes
+ * the line, because a file without a header begins with a person's row.
  */
 export function problemOfHeader(line: Uint8Array): string | null {
   const expected = encodeWindows1252(header);
@@ -57,9 +57,8 @@ const heading = /<div[^>]*class\s*=\s*["'][^"']*\btitulo\b[^"']*["'][^>]*>([\s\S
 const writtenDate = /\b\d{2}\/\d{2}\/\d{4}\b/;
 
 /**
- * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download had no
- * `Last-Modified`. Null when the heading has no date, or a date that does not exist. The start of that day in Lima
- * counts as the time of publication.
+ * Returns the date in the landing page's heading (dd/mm/yyyy inside div.titulo), or null when it has no valid date. It
+ * is used only when the download had no `Last-Modified`. The start of that day in Lima is then the time of publication.
  */
 export function dateFromLandingPage(html: string): SourceDate | null {
   for (const [, inside] of html.matchAll(heading)) {

@@ -20,10 +20,9 @@ const noteSchema = z.object({
 export type PartNote = z.output<typeof noteSchema>;
 
 /**
- * A download in progress has two files on disk: its bytes under a temporary name, and a note of the version that the
- * site declared. With the note, a later process can resume the download. The note stays until PostgreSQL has a row for
- * the publication. If the process dies after the file is archived and before that row is written, the next process
- * finds the finished note and does not download the file again.
+ * The two files of a download in progress: its bytes under a temporary name, and a note of the version that the site
+ * declared. With the note, a later process can resume the download. The note stays until PostgreSQL has recorded the
+ * download. Otherwise a process that dies between archiving and recording would cause a second download.
  */
 export class PartFile {
   readonly path: string;

@@ -1,9 +1,9 @@
 import { checkDigit, rucPrefixes } from '../../schemas/ruc.ts';
 
 /**
- * A RUC's key is (the index of its prefix in `rucPrefixes`) × 10⁸ + the eight digits after the prefix. It omits the
- * check digit, which can be computed from the other ten. Keys sort like their RUCs. All keys are below `keyLimit`, so a
- * bitmap with one bit per possible RUC takes 62.5 MB.
+ * All keys are below this limit. A bitmap with one bit per key takes 500,000,000 / 8 bytes = 62.5 MB. A RUC's key is
+ * (the index of its prefix in `rucPrefixes`) × 10⁸ + the eight digits after the prefix. The key omits the check digit,
+ * which follows from the ten other digits. Keys sort like their RUCs.
  */
 export const keyLimit = rucPrefixes.length * 100_000_000;
 export const noKey = 0xffffffff;

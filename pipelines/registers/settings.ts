@@ -50,8 +50,8 @@ const monthMark = '{AAAAMM}';
 const monthsBack = 3;
 
 /**
- * Returns the addresses where a file's newest version may be. If `url` has no `{AAAAMM}`, it is the only address.
- * Otherwise the list has one address for this month (in Lima), then one for each of the `monthsBack` months before it.
+ * Returns the addresses where a file's newest version may be. A `url` without `{AAAAMM}` is the only address. A `url`
+ * with `{AAAAMM}` gives this month's address (in Lima), then one for each of the `monthsBack` months before.
  */
 export function addressesOf(url: string, now: Date): string[] {
   if (!isByMonth(url)) return [url];

@@ -34,8 +34,8 @@ const maxRedirects = 3;
 
 /**
  * Sends a request and follows at most `maxRedirects` redirects. The egress guard (runtime/egress) checks each address.
- * @throws SourceError `source_unavailable` when there is no answer or there are too many redirects, `source_refused`
- * when the guard refuses an address, `cancelled` when the signal has aborted
+ * @throws SourceError `source_unavailable` when there is no answer or there are too many redirects
+ * @throws SourceError `source_refused` when the guard refuses an address; `cancelled` when the signal has aborted
  */
 export async function askSite(
   access: SiteAccess,
@@ -58,7 +58,7 @@ async function ask(access: SiteAccess, request: Parameters<typeof guardedRequest
   try {
     return await guardedRequest(access.dispatcher, access.policy, {
       ...request,
-      // Ask the site not to compress its answer. The hash of a download and the position at which it is resumed must
+      // Ask the site not to compress its answer. Otherwise the hash and the resume position of a download would not
       // belong to the bytes that the site stores.
       headers: { 'accept-encoding': 'identity', 'user-agent': access.userAgent, ...request.headers },
     });
@@ -101,9 +101,8 @@ export type ProbeResult =
   | { found: 'absent' };
 
 /**
- * Asks which version of a file the site has now, without downloading it. It sends a conditional HEAD. If the site does
- * not support HEAD, it sends a conditional GET and drops the body. `isPage` is true when the content type is HTML, as
- * in error pages with status 200.
+ * Asks by a conditional HEAD which version of a file the site has now. If the site refuses HEAD, a conditional GET
+ * follows, and its body is dropped. `isPage` is true when the content type is HTML, as in some error pages.
  * @throws SourceError the errors of `askSite`, and a retryable one when the status is not 200, 304, 404 or 410
  */
 export async function probeSite(
@@ -136,7 +135,7 @@ export async function probeSite(
 
 /**
  * Returns a small page of the site as text, or null when the site answers 404 or 410. The bytes are read as Latin-1,
- * because the words that we look for have no accents, so their bytes are the same in UTF-8.
+ * also if the page is UTF-8. The words that we look for have no accents.
  * @throws SourceError retryable, when the site gives another error status or no answer
  */
 export async function readPage(

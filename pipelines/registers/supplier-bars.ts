@@ -70,8 +70,8 @@ function dayOrText(text: string): string | null {
 }
 
 /**
- * The date of a file's data as YYYY-MM-DD: the cut-off date (FECHA_CORTE) of its first row. Null when the file has no
- * such column or no row, and when the date is unreadable or lies in the future.
+ * Returns the date of a file's data (YYYY-MM-DD): the cut-off date (FECHA_CORTE) of its first row. Null when there is
+ * no such column, no row or no valid date, or when the date lies in the future.
  */
 export function cutDate(start: Buffer, now: Date): string | null {
   const [header, row] = linesOf(start);
@@ -84,10 +84,10 @@ export function cutDate(start: Buffer, now: Date): string | null {
 const maxIdBytes = 40;
 
 /**
- * The procurement agency's files of barred suppliers (CONOSCE) have a header line, then one line per sanction. Pipes
- * separate cells, lines end with CR LF, the encoding is Windows-1252, and there is no quoting. The files list sanctions
- * in force and past sanctions. All sanctions of a supplier become one row. Its cell `sanciones` lists them sorted, so
- * that the order of lines in the file does not matter.
+ * Makes the format of the procurement agency's files of barred suppliers (CONOSCE).
+ * - A file has a header line, then one line per sanction, in force or past.
+ * - Pipes separate cells, and lines end with CR LF. The encoding is Windows-1252, without quoting.
+ * - All sanctions of a supplier become one row. Its cell `sanciones` is sorted: the order of lines does not matter.
  */
 export function supplierBarsFormat(layouts: readonly BarLayout[]): SmallFormat {
   return { size: 'small', read: (text) => readBars(text, layouts) };

@@ -6,8 +6,8 @@ import { cellsOf, linesOf } from './windows-1252.ts';
 import { isNoDate, writtenDay } from './written-day.ts';
 
 /**
- * SUNAT's lists of taxpayers have a header line, then one line per RUC with four cells, each ended by a pipe. Lines end
- * with CR alone, the encoding is Windows-1252, there is no quoting, and names are cut at 100 characters.
+ * The header of SUNAT's lists of taxpayers. Each further line is a RUC with four cells, each ended by a pipe. Lines end
+ * with CR alone. The encoding is Windows-1252, without quoting. SUNAT cuts names at 100 characters.
  */
 export const listLayout = { names: ['Ruc', 'Nombre/Razon', 'A partir del', 'Resolucion', ''] };
 
@@ -50,8 +50,8 @@ function problemOfLine(cells: readonly string[]): ListedReason | null {
 }
 
 /**
- * Returns the RUC of a rejected line with its check digit corrected, or null when the line has no RUC. The row that
- * this RUC has in the last edition stays as it is, so the RUC is not reported as removed.
+ * Returns the RUC of a rejected line with its check digit corrected, or null when the line has no RUC. The row that the
+ * last edition has for this RUC then stays. Otherwise the RUC would be reported as removed.
  */
 function namedRuc(text: string): string | null {
   const ten = text.slice(0, 10);
@@ -60,8 +60,8 @@ function namedRuc(text: string): string | null {
 }
 
 /**
- * Returns the cell's date as YYYY-MM-DD, '' when the cell has no date, or the cell's text when it is not a valid date.
- * The date may be later than the publication.
+ * Returns the cell's date as YYYY-MM-DD, or '' when the cell has no date. Returns the cell's own text when its date is
+ * not valid. The date may be later than the publication.
  */
 function startDay(text: string): string {
   return isNoDate(text) ? '' : (writtenDay(text) ?? text);
@@ -75,9 +75,9 @@ const ownWords = {
 const updated = /actualizado\s+al\s*:?\s*(\d{2}\/\d{2}\/\d{4})/;
 
 /**
- * The day that a list's own page gives as its last update ("Actualizado al : dd/mm/yyyy"), or a text that says why
- * there is none. A page that names only the other list is refused, because the two pages have been swapped before.
- * A list with the other list's date would look fresh when it is not.
+ * Returns the day of a list's last update from its own page ("Actualizado al : dd/mm/yyyy"), or why there is none. A
+ * page that names only the other list is refused, because the site has swapped the two pages before. Otherwise a list
+ * would get the other list's date, and could look fresh when it is not.
  */
 export function pageDate(html: string, list: keyof typeof ownWords, now: Date): SourceDate | string {
   const text = html

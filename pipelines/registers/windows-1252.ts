@@ -1,7 +1,6 @@
 /**
- * Code points of the bytes 0x80 to 0x9f. Windows-1252 leaves five of these bytes undefined. The WHATWG decoder is not
- * used, because it turns them into invisible control characters. Here they become U+FFFD, which a person sees as
- * unreadable.
+ * Code points of the bytes 0x80 to 0x9f. Windows-1252 leaves five of these bytes undefined. Here the five bytes become
+ * U+FFFD, which a person sees as unreadable. The WHATWG decoder would make invisible control characters.
  */
 const upperHalf = [
   0x20ac, 0xfffd, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0xfffd,
@@ -65,8 +64,8 @@ export interface TextLine {
 }
 
 /**
- * Yields the lines of a text. CR, CR LF and LF each end a line, because SUNAT writes its lists with CR alone. A last
- * line without a line end is also a line. Empty lines are left out, but they count in the line numbers.
+ * Yields the lines of a text. CR, CR LF and LF each end a line. SUNAT ends the lines of its lists with CR alone. A last
+ * line without a line end is also a line. Empty lines are left out, but count in the line numbers.
  */
 export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   let line = 1;

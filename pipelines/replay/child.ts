@@ -21,9 +21,9 @@ const runVerification = inOwnProcess({
 });
 
 /**
- * Runs `verify` in a child process. When the signal aborts, this function kills the child and waits for its end.
- * @throws ReplayError from the child, or `verify_crashed` when the child ended without an answer; the signal's
- * reason when the signal aborts
+ * Runs `verify` in a child process. When the signal aborts, kills the child and waits for its end.
+ * @throws ReplayError from the child, or `verify_crashed` when the child ended without an answer
+ * @throws the signal's reason when the signal aborts
  */
 export async function verifyInChild(
   input: VerifyInput,

@@ -27,8 +27,8 @@ export interface ExportedChange {
 }
 
 /**
- * Yields the changes of these editions, one file after another. Each file holds its own schema, so a change has the
- * columns of the release that wrote it.
+ * Yields the changes of these editions, one change file after another. A change has the columns of the release that
+ * wrote the change file, because each file holds its own schema.
  * @throws CompareError `change_file_damaged`
  */
 export async function* exportedChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ExportedChange[]> {
@@ -193,9 +193,9 @@ class OpenFileWriter extends ByteWriter {
 
 /**
  * Sends these editions into the register's changes topic once more, oldest first. Each record gets the header `replay`.
- * Nothing is sent while events of any of these editions are still to be written. If the process dies half way, a repeat
- * sends some records once more, and readers take equal records as one.
- * @throws ReplayError `edition_not_notified` when events of an edition are not written yet; StreamError
+ * If the process dies half way, a repeat sends some records once more. Readers count equal records once.
+ * @throws ReplayError `edition_not_notified` when events of an edition are not written yet; nothing is sent then
+ * @throws StreamError
  */
 export async function replayIntoKafka(
   dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,

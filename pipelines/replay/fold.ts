@@ -11,8 +11,8 @@ import { type EditionFile, ReplayError } from './types.ts';
 /** Number of records between two progress reports. The signal is checked at the same times. */
 const recordsPerReport = 1 << 14;
 /**
- * Most change files that one fold reads: eleven years of daily files. A fold holds one block of each file in memory,
- * and a block has a quarter of a megabyte.
+ * Most change files that one fold reads: eleven years of daily files. A fold holds one block of each file in memory:
+ * 4,000 × 256 KB = 1 GB.
  */
 const mostFiles = 4_000;
 
@@ -24,11 +24,11 @@ interface FoldOptions {
 
 /**
  * Calls `take` with the newest record of every key in these change files, in key order. Together these records are the
- * state. A newest record may be a deletion (`op` is `disappears`). The first file must be of an edition that wrote
- * every row. Each file is sorted by key, so the merge holds only one block of each file in memory. `take` may use a
- * record until it returns or its promise settles.
- * @throws ReplayError `change_file_damaged`, or `too_many_files` when there are more than `maxFiles`; the signal's
- * reason when the signal aborts
+ * state. A key whose newest record is a deletion (op `disappears`) has no row. The first file must be of an edition
+ * that wrote every row. Each file is sorted by key, so the merge holds only one block of each file in memory. `take`
+ * may use a record until it returns or its promise settles.
+ * @throws ReplayError `change_file_damaged`, or `too_many_files` when there are more than `maxFiles`
+ * @throws the signal's reason when the signal aborts
  */
 export async function fold(
   register: RegisterName,
@@ -149,11 +149,11 @@ interface Message {
 
 /**
  * Inserts an edition's change file into the tables of history, names and state, as the consumers insert records from
- * Kafka. A repeat changes nothing, because each row replaces an equal row. A file that an older release wrote gives the
- * same rows as it gave then, even if its columns differ from today's. The words of names always go into the serving
- * table `wordTable`: no word is ever removed from it, so a rebuild needs no second table of words.
- * @param withNames whether to insert names. It is false for editions before the last one that wrote every row anew: an
- * older parser read their names, and no later edition would delete the rows of those names.
+ * Kafka. A repeat changes nothing, because each row replaces an equal row. A file of an older release gives the rows
+ * that it gave then, even if its columns differ from today's. Words of names go into the serving table `wordTable`. A
+ * rebuild needs no second table of words, because no word is ever removed.
+ * @param withNames false for editions before the last one that wrote every row. An older parser read their names. No
+ *   later edition would delete the rows of those names.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(

@@ -8,9 +8,8 @@ import type { EditionFile, Meter, VerifyInput } from './types.ts';
 
 /**
  * Compares the changes in ClickHouse with the records of the change files, edition by edition. Baseline records (op
- * `r`: rows of a first edition or a re-baseline that are no change) are not compared, because the history does not
- * contain them. One query reads the whole history, and each file is read once. If an edition differs, its file is read
- * again to list the rows that differ.
+ * `r`: rows of a full edition that are no change) are skipped, because the history lacks them. One query reads the
+ * whole history. Each file is read once, and once more if its edition differs, to list the rows.
  */
 export async function checkHistory(
   input: VerifyInput,
@@ -24,8 +23,7 @@ export async function checkHistory(
   let read = 0;
   for (const file of input.changeFiles) {
     const sum = new FingerprintSum();
-    // The file of a first edition holds millions of baseline records and nothing else. The history contains no baseline
-    // records, so the file need not be read.
+    // Skip a file that has only baseline records, such as the millions of a first edition. The history contains none.
     if (file.changes > file.baseline) {
       await eachChange(file, register, signal, (_record, hash) => void sum.add(hash.xx, hash.crc));
     }
@@ -43,7 +41,7 @@ export async function checkHistory(
     await ranges.end();
   }
   // The editions that are left in `found` have no change file, so their rows are extra. Editions after `input.edition`
-  // are still being written and do not count.
+  // do not count, because consumers are still writing them.
   for (const edition of found.keys()) {
     if (edition > input.edition) continue;
     for (const { key } of await stored.historyRowsOf(edition, everyKey)) differences.add('extra', key, edition);

@@ -29,7 +29,7 @@ lines.once('close', () => aborted.abort(new Error('the parent is gone')));
 
 /**
  * Returns what the parent may know of an error. A ReplayError is sent whole. The message of any other error may quote a
- * row, so only its code, class and stack lines are sent.
+ * row. So only the error's code, class and stack lines are sent.
  */
 function answerFor(error: unknown): { code: string; message: string; retryable: boolean } {
   if (error instanceof ReplayError) return { code: error.code, message: error.message, retryable: error.retryable };

@@ -13,10 +13,11 @@ const lastCompany = 20_999_999_999;
 
 /**
  * Compares the index of names in ClickHouse with the companies of the state. The caller passes the state's rows in the
- * order of their RUCs. Each company must have the index row that `foldName` makes of its name today, and no other index
- * row may exist. A company whose name has no letters or digits has no index row. The check does not compare which
- * edition wrote an index row. It ignores index rows from before the last edition that wrote every row, because another
- * parser read those names.
+ * order of their RUCs.
+ * - Each company must have the index row that `foldName` makes of its name today.
+ * - A company whose name has no letters or digits must have no index row. No other index row may exist.
+ * - Index rows from before the last full edition do not count, because another parser read their names.
+ * - The check does not compare which edition wrote an index row.
  */
 export class NameCheck {
   readonly #clickhouse: ClickHouseClient;
@@ -48,8 +49,8 @@ export class NameCheck {
   /** Call this after the last row of the state. */
   async end(): Promise<void> {
     await this.#ranges.end();
-    // Find companies with a word that the table of words lacks. A search by that word's ending would miss the company,
-    // and so would a search with a typing error in the word.
+    // Find companies with a word that the table of words lacks. Two searches would miss such a company: by the word's
+    // ending, and with a typing error in the word.
     const lost = await this.#query<{ ruc: string }>(
       `SELECT DISTINCT ruc FROM (
          SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier}
@@ -81,7 +82,7 @@ export class NameCheck {
 }
 
 /**
- * Returns the text to hash for a company's row in the index, or null when the company must not have a row there.
+ * Returns the text to hash for a company's row in the index of names. Null when the company must not have a row there.
  * `nameText` makes the same text in SQL.
  */
 function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
@@ -97,14 +98,14 @@ const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, e
   estado, condicion, ubigeo)`;
 
 /**
- * The sort key of the index of names (the table `ranked_name`), which is also the order of search results. When a
- * company's sort key changes, the company gets a new row, and its old row is marked as deleted.
+ * The sort key of the index of names (the table `ranked_name`), which is also the order of search results. A company
+ * whose sort key changes gets a new row. Its old row is marked as deleted.
  */
 const place = 'standing, length, ruc, name';
 
 /**
- * Selects the newest row of each sort key, unless that row is deleted. Rows from before the last edition that wrote
- * every row (`since`) are left out, because another parser read their names.
+ * Selects the newest row of each sort key, unless this row is deleted. Rows from before the last full edition (`since`)
+ * are left out, because another parser read their names.
  */
 const liveNames = `SELECT * FROM (${newestOf(place, nameText, 'version >= {since:UInt64}')}) WHERE deleted = 0`;
 

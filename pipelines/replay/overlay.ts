@@ -15,9 +15,8 @@ const absent = 'absent';
 const maxRows = 1_000_000;
 
 /**
- * The rows in which a state differs from its publication on purpose. For each key it holds a hash of the row that the
- * state must have. First pass every row of the state to `take`. Then ask `explains` about each difference between the
- * state and the publication.
+ * The rows in which a state differs from its publication on purpose, as hashes by key. First pass every row of the
+ * state to `take`. Then ask `explains` about each difference between state and publication.
  */
 export class ExpectedOverlay {
   readonly #rows = new Map<number, string>();

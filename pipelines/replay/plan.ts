@@ -21,7 +21,7 @@ export type VerifyPlan =
   | { kind: 'no_edition' };
 
 /**
- * Collects everything that a verification of the head reads. It copies files of the archive to the local disk.
+ * Collects everything that a verification of the head reads, and copies files of the archive to the local disk.
  * @throws ArchiveError when a change file is missing
  */
 export async function planVerification(dependencies: PlanDependencies, register: RegisterName): Promise<VerifyPlan> {
@@ -50,9 +50,8 @@ export async function inputAt(
 }
 
 /**
- * Finds the publication that the head is based on. A correction (an edition that undoes another one) has no publication
- * of its own. If the head is a correction, this is the publication of the newest earlier edition that has one. The
- * overlay is always the head's own. It also contains the rows that corrections restored.
+ * Finds the publication that the head is based on. For a correction, which has no publication, this is that of the last
+ * earlier edition that has one. The overlay is the head's own, with the rows that corrections restored.
  */
 async function publicationOf(
   dependencies: PlanDependencies,
@@ -125,7 +124,8 @@ export interface SelectedEdition {
 
 /**
  * Returns the editions between two bounds, oldest first, with local copies of their change files.
- * @throws ReplayError `edition_unknown` when the range has no edition; ArchiveError when a change file is missing
+ * @throws ReplayError `edition_unknown` when the range has no edition
+ * @throws ArchiveError when a change file is missing
  */
 export async function selectEditions(
   { pool, archive }: { pool: Pool; archive: Archive },

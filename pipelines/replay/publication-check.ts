@@ -13,10 +13,10 @@ import type { Meter, PublicationInput, VerifyInput } from './types.ts';
 const scratchPrefix = 'verify-';
 
 /**
- * Compares the state with its publication. The engine in pipelines/diff compares the publication with the head once
- * more. For every difference that it finds, the overlay must hold the state's row. The engine removes old files from
- * the folder where it works, and could remove files that the next edition is about to read. So it works in a scratch
- * folder, on links to the head's working files. If the process dies, a later run removes the scratch folder.
+ * Compares the state with its publication, by the engine in pipelines/diff. For every difference that the engine finds,
+ * the overlay must hold the state's row. The engine works in a scratch folder, on links to the head's working files.
+ * Otherwise the engine could remove working files that the next edition is about to read. If the process dies, a later
+ * run removes the scratch folder.
  */
 export async function checkPublication(
   input: VerifyInput,

@@ -27,12 +27,12 @@ interface RebuiltRegister {
 }
 
 /**
- * Rebuilds state, history and names of these registers. It fills new tables (shadow.ts) from the change files,
- * verifies them against the archive, and exchanges them with the serving tables. It skips registers without an edition,
- * and copies the rows of all registers that it does not rebuild. Look-ups and consumers continue meanwhile. The README
- * of this folder lists what is left when the process dies at each step.
- * @throws ReplayError `already_running` when another rebuild runs, `edition_on_its_way` while an edition is being
- * published, `shadow_differs` when the new tables are wrong; the signal's reason when the signal aborts
+ * Rebuilds state, history and names of these registers, except registers without an edition:
+ * - Fill new tables (shadow.ts) from the change files, and copy all other registers' rows from the serving tables.
+ * - Verify the new tables against the archive, and exchange them with the serving tables.
+ * Look-ups and consumers continue meanwhile. This folder's README lists what is left if the process dies at a step.
+ * @throws ReplayError `already_running`; `edition_on_its_way` while an edition is being published
+ * @throws ReplayError `shadow_differs` when the new tables are wrong; the signal's reason when the signal aborts
  */
 export async function rebuild(
   dependencies: RebuildDependencies,
@@ -52,8 +52,8 @@ export async function rebuild(
       await fillShadow(dependencies, shadow, inputs, report, signal);
       const rebuilt = await verifyShadow(inputs, report, signal);
       report({ phase: 'exchange', register: null, edition: null, rows: 0, totalRows: 0 });
-      // While the shadow tables were filled, consumers may have written a later edition into the serving tables. Copy
-      // its rows into the shadow tables. Otherwise look-ups would miss them after the exchange.
+      // Copy the rows of later editions from the serving tables into the shadow tables. Consumers may have written such
+      // rows while the shadow tables were filled. Otherwise look-ups would miss these rows after the exchange.
       await shadow.carryOver(folded, servingTables, shadowTables);
       await shadow.exchange();
       await shadow.awaitInserts();
@@ -61,8 +61,8 @@ export async function rebuild(
       await shadow.drop();
       return rebuilt;
     } catch (error) {
-      // Whether or not the exchange has happened, `recover` copies the rows of editions that are newer than the rebuilt
-      // ones into the serving tables. Then it drops the shadow tables. If it fails too, the next run begins with it.
+      // `recover` works before and after the exchange. It copies the rows of newer editions into the serving tables,
+      // then drops the shadow tables. If `recover` fails too, the next run begins with it.
       await shadow.recover().catch(() => {});
       throw error;
     }
@@ -83,8 +83,8 @@ async function fillShadow(
   for (const { register, changeFiles, lastFull } of inputs) {
     const totalRows = changesIn(changeFiles);
     let rows = 0;
-    // Editions before `lastFull`, the last that wrote every row, are loaded too. Otherwise the tables would lack the
-    // deletions of these editions, and a replay of the topic would bring back rows that disappeared in them.
+    // Load editions before `lastFull` (the last full edition) too. Otherwise the tables would lack their deletions. A
+    // replay of the topic would then bring back rows that these editions deleted.
     for (const file of changeFiles) {
       const reportMore = (more: number) => {
         rows += more;
@@ -120,8 +120,8 @@ async function verifyShadow(
 }
 
 /**
- * Makes the inputs of a rebuild. A register's head is rebuilt even if it is not yet complete in ClickHouse. Usually the
- * consumers are still writing its rows. But ClickHouse may also have lost some, and then only a rebuild helps.
+ * Makes the inputs of a rebuild. A register's head may still be incomplete in ClickHouse. Usually the consumers are
+ * still writing its rows. But if ClickHouse has lost rows, only a rebuild helps.
  */
 async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];
@@ -140,7 +140,7 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
 
 /**
  * Maps each register's code to the last of its editions that the shadow tables hold whole, or to 0. A register that is
- * not rebuilt is copied from the serving tables, so for it this is the last materialised edition.
+ * not rebuilt is copied from the serving tables. Its last whole edition is the last materialised one.
  */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(

@@ -7,10 +7,10 @@ import type { ChangeRecords } from './change-records.ts';
 const { h32Raw } = await xxhash();
 
 /**
- * Two 32-bit hashes of a row that ClickHouse can compute as well: xxHash32 and CRC32. Two rows of one key are compared
- * by both hashes. Two sets of rows are compared by their number and the sums of both hashes, which ignore the order.
- * The probability that one altered row stays unseen is 2⁻⁶⁴, and the same holds for several altered rows of a
- * range. The hashes find damage, not forgery.
+ * Two 32-bit hashes of a row, xxHash32 and CRC32, which ClickHouse can compute too. They find damage, not forgery.
+ * - Two rows of one key are compared by both hashes.
+ * - Two sets of rows are compared by their number and the sums of both hashes. The order of the rows does not count.
+ * One altered row stays unseen with a probability of 2⁻⁶⁴, and so do several altered rows of a range.
  */
 export class RowHash {
   xx = 0;
@@ -47,8 +47,8 @@ export class RowHash {
   }
 
   /**
-   * Hashes a row that is given as text: a row of the index of names or of an overlay. For an overlay's row, the result
-   * equals that of `ofCells` for the same cells.
+   * Hashes a row that is given as text: a row of the index of names or of an overlay. For a row of an overlay,
+   * `ofCells` gives the same result for the same cells.
    */
   ofText(text: string): string {
     const bytes = Buffer.from(text, 'utf8');

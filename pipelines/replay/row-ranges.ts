@@ -18,9 +18,9 @@ export interface RangeRows {
 }
 
 /**
- * Collects row hashes into ranges of keys, and compares a full range while the next one fills. So ClickHouse reads one
- * range while this process folds the change files for the next. The ranges together cover every possible key, so that
- * ClickHouse's extra rows are found wherever they are.
+ * Collects row hashes into ranges of keys, and compares each full range with ClickHouse's rows. ClickHouse reads one
+ * range while this process folds the change files for the next range. The ranges together cover every possible key.
+ * Otherwise ClickHouse could have extra rows between two ranges.
  */
 export class RowRanges {
   readonly #compare: (rows: RangeRows) => Promise<void>;
@@ -40,8 +40,9 @@ export class RowRanges {
   }
 
   /**
-   * Adds a row. Its key must be higher than that of the row before. If the current range is full, returns a promise
-   * that waits for the comparison of the previous range and then adds the row to a new range.
+   * Adds a row. Its key must be higher than the key of the row before. Returns a promise if the current range is full.
+   * Await the promise before the next call. The promise waits for the comparison of the previous range and then adds
+   * the row to a new range.
    */
   add(key: number, xx: number, crc: number): Promise<void> | undefined {
     const filled = this.#rows === this.#maxRows ? this.#close(String(this.#filling.keys[this.#rows - 1])) : undefined;
@@ -88,8 +89,8 @@ function makeBuffers(rows: number) {
 const maxSupplierRows = 2_000_000;
 
 /**
- * Sorts its rows in memory before it compares them, because a change file of suppliers is in the order of their ids as
- * text, not of their numeric keys.
+ * Sorts its rows in memory before it compares them. A change file of suppliers is in the order of their ids as text,
+ * but ranges need the order of the numeric keys.
  */
 class SortedRanges extends RowRanges {
   readonly #unsorted: { key: number; xx: number; crc: number }[] = [];

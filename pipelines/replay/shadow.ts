@@ -15,14 +15,14 @@ export const shadowTables = {
 const planTable = 'rebuild_plan';
 
 /**
- * Maps each register's code to the last of its editions that the shadow tables hold. During a rebuild, consumers write
- * later editions into the serving tables, and `carryOver` copies those rows.
+ * Maps each register's code to the last of its editions that the shadow tables hold. Consumers write later editions
+ * into the serving tables during a rebuild. `carryOver` copies their rows.
  */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
 /**
- * The tables in the order in which consumers write them. `register` is SQL for the code of a row's register. It is a
- * constant for names, because only the daily register has names.
+ * The tables in the order in which consumers write them. `register` is SQL for the code of a row's register. For names,
+ * `register` is a constant, because only the daily register has names.
  */
 const pairs = [
   { kind: 'history', version: 'edition', columns: historyColumns, register: 'register' },
@@ -50,9 +50,9 @@ export class Shadow {
   }
 
   /**
-   * Cleans up after a rebuild that died. First it copies the rows of editions that are newer than the rebuilt ones into
-   * the serving tables. If the dead rebuild had exchanged the tables, perhaps only the shadow tables hold these rows.
-   * Then it drops the tables that the rebuild left. Returns false when there were none.
+   * Cleans up after a rebuild that died. Returns false when the rebuild left no tables. First it copies the rows of
+   * editions that are newer than the rebuilt ones into the serving tables. If the dead rebuild had exchanged the
+   * tables, perhaps only the shadow tables hold these rows. Then it drops the tables that the rebuild left.
    */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
@@ -110,9 +110,9 @@ export class Shadow {
   }
 
   /**
-   * Exchanges one pair of tables after another, in the order in which consumers write them: the state comes last. Each
-   * statement exchanges a whole table. Until the last one, new history and names stand beside the old state. This does
-   * no harm, because readers check against the state what they find in the history and the names.
+   * Exchanges each shadow table with its serving table, in the order in which consumers write them: the state comes
+   * last. Until the last exchange, new history and new names stand beside the old state. This does no harm, because
+   * readers check against the state what they find in the history and the names.
    */
   async exchange(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);
@@ -120,8 +120,8 @@ export class Shadow {
 
   /**
    * Waits at most `maxWaitMs` for inserts that began before the exchange. They still write into the former serving
-   * tables, which now have the shadow names. The caller then copies those rows and drops the tables. Rows that came
-   * after the copy would be lost.
+   * tables, which now have the shadow names. The caller then copies later editions' rows out of these tables and drops
+   * them. Otherwise rows that came after the copy would be lost.
    */
   async awaitInserts(): Promise<void> {
     const begin = Date.now();

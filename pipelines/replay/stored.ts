@@ -35,9 +35,9 @@ const verifySettings = {
 } as const;
 
 /**
- * Settings for a query over a whole table: ClickHouse reads it granule by granule (a granule is its smallest unit of
- * reading) and holds only the current key in memory. The state is read in ranges and without these settings. Its
- * granules are small, so these settings would take some twenty times as long as aggregating a range in memory.
+ * Settings for a query that groups a whole table by its sort key. ClickHouse holds only the current key in memory.
+ * Queries of the state do not use them: the state is read in ranges, and its granules (units of reading) are small.
+ * With these settings, such a query would take some twenty times as long as aggregating the range in memory.
  */
 export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 
@@ -48,9 +48,10 @@ const historyText = `concat(ifNull(before, '-'), ifNull(after, '-'), reinterpret
   reinterpretAsFixedString(toUnixTimestamp64Milli(detected_at)), reinterpretAsFixedString(ifNull(corrects, toUInt64(0))))`;
 
 /**
- * Selects the newest version of each key. Until ClickHouse has merged its rows, it may have several rows of a version.
- * If a key has different rows of its newest version, the key is contradictory.
- * @param key SQL for the columns of the key @param text SQL for the bytes to hash
+ * Selects the newest version of each key. ClickHouse may have several rows of a version until it has merged them. A key
+ * is contradictory if the rows of its newest version differ.
+ * @param key SQL for the columns of the key
+ * @param text SQL for the bytes to hash
  */
 export const newestOf = (key: string, text: string, condition: string) => `
   SELECT ${key}, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,

@@ -27,11 +27,11 @@ const requestTimeoutMs = 600_000;
 const mostRangeRows = 200_000;
 
 /**
- * Compares the state, the index of names and the history in ClickHouse with the change files. If `input` has a
- * publication, also compares the state with the publication and its overlay. It repairs nothing, and its memory does
- * not grow with the register.
- * @throws ReplayError when a file of the archive is damaged, or when there are too many files or rows; ClickHouse's own
- * error; the signal's reason when it aborts
+ * Compares the state, the index of names and the history in ClickHouse with the change files. Repairs nothing. If
+ * `input` has a publication, also compares the state with the publication and its overlay. The memory that this takes
+ * does not grow with the register.
+ * @throws ReplayError when a file of the archive is damaged, or when there are too many files or rows
+ * @throws ClickHouse's own error; the signal's reason when the signal aborts
  */
 export async function verify(
   input: VerifyInput,
@@ -99,9 +99,9 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
 }
 
 /**
- * Compares the rows in ClickHouse that are not deleted with the state that the change files give together (`fold`),
- * range by range. The same pass over the files also gives every row to `overlay` and to `names`, which need it for
- * their own checks. Resolves with the number of rows in ClickHouse that editions after the verified one wrote.
+ * Compares the rows in ClickHouse that are not deleted with the state of the change files (`fold`), range by range. The
+ * same pass over the files gives every row to `overlay` and to `names`, for their own checks. Resolves with the number
+ * of rows in ClickHouse that editions after the verified edition wrote.
  */
 async function checkState(
   input: VerifyInput,
@@ -150,10 +150,12 @@ export type VerifyOutcome = { kind: 'verified'; report: VerifyReport } | Exclude
 
 /**
  * Verifies a register's serving tables at its head. A new edition may replace rows before the verification reads them.
- * So if the tables differ or hold rows of a later edition, and a new edition has come meanwhile or is on its way, the
- * outcome is `on_its_way` and the differences do not count.
- * @throws ReplayError when the verification fails, ArchiveError when a change file is missing; the signal's reason when
- * the signal aborts
+ * The tables then differ from the head's change files. The outcome is `on_its_way`, and differences do not count, when
+ * both of these hold:
+ * - The tables differ or hold rows of a later edition.
+ * - A new edition has come meanwhile or is on its way.
+ * @throws ReplayError when the verification fails; ArchiveError when a change file is missing
+ * @throws the signal's reason when the signal aborts
  */
 export async function verifyRegister(
   dependencies: PlanDependencies,

@@ -11,8 +11,8 @@ import { inSpan } from './tracing/span.ts';
 export type { ClickHouseClient };
 
 /**
- * Settings of every insert. ClickHouse changed the defaults of two of them between releases in 2026, so all are set
- * here. An acknowledged insert is durable, because the tables set fsync_after_insert and fsync_part_directory
+ * Settings of every insert. ClickHouse changed the defaults of two of these settings in 2026, so all are set here. An
+ * acknowledged insert is durable, because the tables set fsync_after_insert and fsync_part_directory
  * (schemas/clickhouse).
  */
 export const insertSettings = {
@@ -53,9 +53,8 @@ export function makeClickhouse(
 const silentSpan: ClickHouseSpan = { setAttributes() {}, setStatus() {}, recordException() {}, end() {} };
 
 /**
- * Makes a span for each query of the client, inside the span that waits for the query. The span holds the id that the
- * query has in ClickHouse's own query log. A query outside of any span, such as a readiness check or a gauge, gets no
- * span.
+ * Makes a span for each query of the client, inside the active span. The span holds the id that the query has in
+ * ClickHouse's own query log. A query outside of any span, such as a readiness check, gets no span.
  */
 const clickhouseTracer: ClickHouseTracer = {
   startActiveSpan(name, options, work) {

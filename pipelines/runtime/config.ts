@@ -47,8 +47,8 @@ export const archiveBlock = z.object({
   /** Where publications and change files are kept: file:///folder or s3://bucket/prefix (see pipelines/archive). */
   ARCHIVE_URL: z.url({ protocol: /^(file|s3)$/ }),
   /**
-   * Folder of the working files of pipelines/diff (index and row store). With an archive in S3 it also holds unfinished
-   * downloads and local copies of objects. All of these can be rebuilt or fetched again.
+   * Folder of the working files of pipelines/diff (index and row store). With an archive in S3, the folder also holds
+   * unfinished downloads and local copies of objects. All of these files can be rebuilt or fetched again.
    */
   WORK_DIR: z.string().min(1),
 });
@@ -85,9 +85,9 @@ export const webhookBlock = z.object({
 });
 
 /**
- * Settings of traces. They have OpenTelemetry's own names, so an operator may know them from other programs. The
- * library itself reads `OTEL_RESOURCE_ATTRIBUTES` and further variables of the exporter
- * (`OTEL_EXPORTER_OTLP_COMPRESSION`, `…_CERTIFICATE`).
+ * Settings of traces, under OpenTelemetry's own names, which operators may know from other programs. OpenTelemetry's
+ * library also reads variables that are not in this list: `OTEL_RESOURCE_ATTRIBUTES` and further variables of the
+ * exporter (`OTEL_EXPORTER_OTLP_COMPRESSION`, `…_CERTIFICATE`).
  */
 export const tracingBlock = z.object({
   /** Base address of a collector for OTLP over HTTP. `/v1/traces` is added to it. Without it there are no traces. */
@@ -140,8 +140,8 @@ export function parseConfiguration<Schema extends z.ZodType>(
 }
 
 /**
- * Reads the configuration of this process. If it is wrong, the process ends with code 1 before it opens anything. With
- * `--check-config`, the process also ends when the configuration is right, with code 0.
+ * Reads the configuration of this process. A wrong configuration ends the process with code 1, before the process opens
+ * anything. With `--check-config`, a right configuration ends the process with code 0.
  * @param check throws for an error that a schema cannot express, such as two settings that exclude each other
  */
 export function readConfiguration<Schema extends z.ZodType>(

@@ -2,17 +2,16 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'n
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-// The library write-file-atomic is not used: version 8 needs Node 22, and it takes the content as one string or buffer.
-// No version syncs the folder after the rename, so a power cut can undo a rename that PostgreSQL already relies on.
+// The library write-file-atomic is not used. It takes the content as one string or buffer, and version 8 needs Node 22.
+// No version syncs the folder after the rename. A power cut can then undo a rename that PostgreSQL relies on.
 
 /**
- * Writes a file under a temporary name and renames it to `path` once every byte is on the disk. So a reader sees the
- * old file or the new one, and never half a file. `write` fills the temporary file and closes it.
- *
- * If the process dies before the rename, the old file stays, and the temporary file is left for its owner to remove. If
- * power fails between the rename and the sync of the folder, either file may be there afterwards, and it is whole. When
- * this resolves, the new file survives a power cut. After an error the temporary file is removed, so that repeated
- * attempts do not fill the disk.
+ * Writes a file under a temporary name and renames it to `path` once every byte is on the disk. A reader of `path` sees
+ * the old file or the new file, and never half a file. When this resolves, the new file survives a power cut.
+ * - If the process dies before the rename, the old file stays. The owner of the temporary file must remove it.
+ * - If power fails between the rename and the sync of the folder, `path` has the old file or the new file.
+ * - After an error the temporary file is removed, so that repeated attempts do not fill the disk.
+ * @param write fills the temporary file and closes it
  */
 export async function writeWholeFile<Result>(
   path: string,
@@ -69,8 +68,8 @@ export async function makeDurableFolder(folder: string): Promise<void> {
 }
 
 /**
- * A file that is written piece by piece under a temporary name and gets its own name once it is whole. If the process
- * dies before `finish`, the temporary file is left for its owner to remove.
+ * A file that is written piece by piece under a temporary name. `finish` gives the whole file its own name. If the
+ * process dies before, the temporary file stays, and its owner must remove it.
  */
 export class AttemptFile {
   /** Bytes appended so far. */

@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /**
- * A program of ours that runs in a process of its own, so that the caller's event loop stays free and the work's memory
- * has a limit. It reads jobs as JSON lines from standard input. It writes progress and one answer per job as JSON lines
- * to standard output. It ends when its input is closed, which also happens when the caller dies.
+ * A program of ours that runs in a process of its own. So the caller's event loop stays free, and the work's memory has
+ * a limit. The program reads jobs as JSON lines from standard input. It writes progress and one answer per job as JSON
+ * lines to standard output. It ends when its input is closed, which also happens when the caller dies.
  */
 export interface JobProgram {
   url: URL;
@@ -29,8 +29,8 @@ export interface JobEnd {
 }
 
 /**
- * Runs one job. When the signal aborts, the function kills the process, waits for its end, and then rejects with the
- * signal's reason. So two attempts at a job never run at once.
+ * Runs one job. When the signal aborts, kills the process, waits for its end, and then rejects with the signal's
+ * reason. Otherwise two attempts at a job could run at once.
  */
 export type RunJob = (job: unknown, report: (message: JobMessage) => void, signal: AbortSignal) => Promise<JobEnd>;
 
@@ -42,9 +42,8 @@ export function inOwnProcess(program: JobProgram): RunJob {
 }
 
 /**
- * Keeps one process for many jobs, because starting it and loading its code costs more than a small job. The process
- * starts with the first job and ends after `idleMs` without a job. Jobs run one at a time, so the process needs the
- * memory of only one job.
+ * Keeps one process for many jobs, because starting a process costs more than a small job. The process starts with the
+ * first job and ends after `idleMs` without a job. Jobs run one at a time, so the process needs memory for only one.
  */
 export class KeptProcess {
   readonly #program: JobProgram;

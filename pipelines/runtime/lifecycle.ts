@@ -7,8 +7,8 @@ interface Component {
 
 /**
  * Stops a process's components in reverse order of their start, within a deadline. Signals, failures and bugs all end
- * the process here. Call `onStop` for each component as soon as it runs. Then a start that fails half way stops all
- * components that were running.
+ * the process here. Call `onStop` for each component as soon as the component runs. Otherwise a start that fails half
+ * way would leave components running.
  */
 export class Lifecycle {
   readonly #components: Component[] = [];

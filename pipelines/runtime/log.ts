@@ -6,7 +6,7 @@ export type { Logger };
 
 /**
  * Makes a log of JSON lines on standard output. Fields that may hold a secret or a person's name are redacted here.
- * Callers mask RUCs themselves (schemas/ruc.ts), because a RUC may be part of any text.
+ * Callers mask RUCs themselves (schemas/ruc.ts), because any text may contain a RUC.
  */
 export function makeLogger(process: string, level: string): Logger {
   const secret = ['authorization', 'token', 'secret', 'secreto', 'password', 'cookie', 'nombre', 'razon_social'];
@@ -31,9 +31,10 @@ function lineFormat(process: string, level: string): LoggerOptions {
 }
 
 /**
- * Returns what may be logged about an error: its name, code, message and stack. Databases quote rows and parameters in
- * an error's other properties. ClickHouse quotes them in the message too, so only the name, code and type of its errors
- * are logged. JSON.parse quotes its input in the message, so only the name and place of its errors are logged.
+ * Returns what may be logged about an error: its name, code, message and stack.
+ * - Databases quote rows and parameters in an error's other properties, so those are left out.
+ * - ClickHouse quotes them in the message too. Only the name, code and type of its errors are logged.
+ * - JSON.parse quotes its input in the message. Only the name and stack lines of its errors are logged.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ClickHouseError) return { name: 'ClickHouseError', code: error.code, type: error.type };
@@ -55,10 +56,9 @@ export function describeError(error: unknown): Record<string, unknown> {
 const flushEveryMs = 100;
 
 /**
- * Makes the log for one line per request or message. With thousands of lines a second, writing each line at once and
- * searching it for secrets would cost more than making the line. So this log writes blocks, at the latest after
- * `flushEveryMs`, and redacts nothing: callers name every field and log no free text. A kill -9 loses lines that were
- * not flushed. Call `stop` before the process ends.
+ * Makes the log for one line per request or message, thousands of lines a second. The log redacts nothing, because a
+ * search for secrets would cost more than making the line. So callers name every field and log no free text. The log
+ * writes blocks, at the latest after `flushEveryMs`. Call `stop` at the end. A kill -9 loses the last block.
  */
 export function makeLineLogger(process: string, level: string): { log: Logger; stop: () => void } {
   const destination = pino.destination({ fd: 1, sync: true, minLength: 8_192 });

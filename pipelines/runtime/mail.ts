@@ -20,8 +20,8 @@ export interface Mail {
 }
 
 /**
- * The error of a failed mail. Its message holds the class of the failure and the server's reply code. It never holds an
- * address or a text of the server.
+ * The error of a failed mail. Its message holds the class of the failure and the server's reply code. The message never
+ * holds an address or a text of the server.
  */
 export class MailError extends Error {
   override name = 'MailError';
@@ -42,8 +42,7 @@ export interface Mailer {
 }
 
 /**
- * Makes a mailer of one SMTP server, or null when mail is off. The mailer makes a new connection for each mail, because
- * mails are few.
+ * Makes a mailer of one SMTP server, or null when mail is off. Each mail gets a new connection, because mails are few.
  * @param ca PEM text of certificate authorities to trust instead of the usual ones
  * @throws ConfigurationError when SMTP_URL is set and SMTP_FROM is not
  */

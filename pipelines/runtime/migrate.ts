@@ -39,11 +39,13 @@ const migrationTimeoutMs = 600_000;
 const pingTimeoutMs = 10_000;
 
 /**
- * Applies the files in schemas/clickhouse, then makes the views of all registers anew. It makes the database if it is
- * missing, and refuses a file that was changed after it had been applied. ClickHouse has no lock, so two runs may
- * execute the same files at once. Their statements have IF NOT EXISTS. Both runs record a file's version, and the next
- * run reads the two records as one. A run fails if it needs a table that the other run, already at a later file, has
- * dropped. So a failed run is repeated once, and the repeat starts after the versions that the other run has recorded.
+ * Applies the files in schemas/clickhouse, then makes the views of all registers anew. Makes the database if it is
+ * missing, and refuses a file that was changed after it had been applied. Two runs may execute the same files at once,
+ * because ClickHouse has no lock:
+ * - The files' statements have IF NOT EXISTS.
+ * - Both runs record a file's version. The next run reads the two records as one.
+ * - A run fails if it needs a table that a later file has dropped in the other run. A failed run is repeated once,
+ *   after the versions that the other run has recorded.
  * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
 export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
@@ -55,8 +57,8 @@ export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
 async function applyFiles(clickhouseUrl: string): Promise<void> {
   const url = new URL(clickhouseUrl);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
-  // The library runs in a process of its own, because it ends its process when a statement fails. It gets the password
-  // in the environment, because a command line is visible to everyone on the machine.
+  // The library runs in a process of its own, because it ends its process when a statement fails. The password goes
+  // into the environment, because everyone on the machine can see a command line.
   const run = promisify(execFile)(process.execPath, [program, 'migrate'], {
     timeout: migrationTimeoutMs,
     env: {
@@ -84,8 +86,8 @@ async function requireAnswer(clickhouseUrl: string): Promise<void> {
 }
 
 /**
- * Makes each view anew. If the process dies between two views, some views are new and the others old. All of them can
- * be read, and the next run makes all of them again.
+ * Makes each view anew. If the process dies between two views, some views are new and the others old. Readers can use
+ * both, and the next run makes all views again.
  */
 async function makeViews(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {

@@ -6,8 +6,8 @@ import type { Pool } from './postgres.ts';
 const retryMs = 1_000;
 
 /**
- * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. If the connection breaks, it is made
- * again. Notifications are lost meanwhile, so every listener must also find its work without them.
+ * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. A broken connection is made again.
+ * Notifications are lost meanwhile, so every listener must also find its work without notifications.
  */
 export class Notifications {
   readonly #pool: Pool;
@@ -31,8 +31,8 @@ export class Notifications {
   }
 
   /**
-   * Calls `onNotified` for every notification with this payload. Also calls it each time the connection is made,
-   * because notifications may have been lost before. Returns a function that ends the calls.
+   * Calls `onNotified` for every notification with this payload, and each time the connection is made. Notifications
+   * may have been lost before the connection was made. Returns a function that ends the calls.
    */
   listen(channel: string, payload: string, onNotified: () => void): () => void {
     const name = `${channel}/${payload}`;

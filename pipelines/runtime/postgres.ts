@@ -5,8 +5,8 @@ export type { Pool, PoolClient };
 /** A pool or one connection, for functions that run one statement inside or outside a transaction. */
 export type Queryable = Pick<Pool | PoolClient, 'query'>;
 
-// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text (YYYY-MM-DD), because a Date object would
-// be midnight in the time zone of this process, which can be another day in UTC.
+// bigint columns become numbers, because they hold ids, counts and offsets far below 2^53. Dates stay text
+// (YYYY-MM-DD). A Date object would be midnight in the time zone of this process. In UTC, that can be another day.
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('a bigint of the database does not fit a safe integer');
@@ -74,9 +74,9 @@ export function isSilence(error: unknown): boolean {
 }
 
 /**
- * Locks the account's row until the transaction ends. So two calls cannot both pass the check of one of the account's
- * limits and exceed it together. FOR UPDATE would also block writers of rows that only point to the account, such as
- * events.
+ * Locks the account's row until the transaction ends. Otherwise two calls could both pass the check of one of the
+ * account's limits and exceed the limit together. FOR UPDATE would also block writers of rows that only point to the
+ * account, such as events.
  */
 export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
   await client.query('SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE', [accountId]);

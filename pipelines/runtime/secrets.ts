@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Keys that encrypt stored secrets. A secret is sealed by AES-256-GCM with its owner's id as additional data, so a
- * sealed secret that is copied to another row cannot be opened. The sealed bytes are a nonce of 12 bytes, a tag of 16
- * bytes, and the ciphertext. The sealing key's id is stored beside them (key_id).
+ * Keys that encrypt stored secrets. AES-256-GCM seals a secret with its owner's id as additional data. Otherwise a
+ * sealed secret that is copied to another owner's row could be opened there. The sealed bytes are a nonce of 12 bytes,
+ * a tag of 16 bytes, and the ciphertext. The sealing key's id is stored beside the sealed bytes (key_id).
  */
 export interface KeyRing {
   /** The keys by their ids. The first key seals secrets; all keys open them. */

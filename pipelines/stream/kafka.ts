@@ -3,7 +3,7 @@ import type { Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 
 /**
  * Reads a topic's offsets without consuming it. Each result lists one offset per partition, in order of partition.
- * Kafka's 64-bit offsets are given as JavaScript numbers, because they stay far below 2^53.
+ * Kafka's 64-bit offsets become JavaScript numbers, because they stay far below 2^53.
  */
 export interface StreamOffsets {
   /** The offset after the last record of each partition. */
@@ -46,9 +46,8 @@ const settlePollMs = 200;
 const isTransient = (error: unknown) => transientErrors.has(String((error as { type?: unknown }).type));
 
 /**
- * Repeats a call that fails because a consumer group has no coordinator yet or a partition has no leader yet. Both
- * happen for some seconds after a broker starts and when a group or a topic is new. The Kafka client does not repeat
- * these calls itself.
+ * Repeats a call while a consumer group has no coordinator yet or a partition has no leader yet. Both happen for some
+ * seconds after a broker starts, and when a group or a topic is new. The Kafka client repeats no such call.
  */
 export async function untilSettled<Result>(
   call: () => Promise<Result>,
@@ -80,9 +79,9 @@ function givenPartition({ message }: PartitionerArgs): number {
 const sendTimeoutMs = 30_000;
 
 /**
- * An idempotent producer that sends one request at a time. After a send that failed, the next send uses a new Kafka
- * producer, because the old one would use the sequence numbers of the failed send again. If the broker had in fact
- * stored the records of the failed send, it would take the next, different records for repeats and drop them.
+ * An idempotent producer that sends one request at a time. After a failed send, the next send uses a new Kafka
+ * producer. The old producer would use the sequence numbers of the failed send again. If the broker had stored the
+ * failed send's records, the broker would take the next, different records for repeats. It would drop them.
  */
 export class KafkaChunkSender {
   readonly #kafka: Kafka;
@@ -95,8 +94,8 @@ export class KafkaChunkSender {
   /**
    * Resolves when all in-sync replicas have the records. Until then the caller must not change the buffers of the
    * messages.
-   * @throws StreamError `send_failed` if it is unknown whether the broker has the records. The caller must send them
-   * again, and readers may then see them twice.
+   * @throws StreamError `send_failed` if it is unknown whether the broker has the records. The caller must then send
+   *   them again, and readers may see them twice.
    */
   async send(topic: string, messages: Message[]): Promise<void> {
     try {
@@ -134,8 +133,8 @@ export class KafkaChunkSender {
 
 /**
  * The name of the Kafka header that marks a record that `replayEdition` (produce.ts) sent once more. The consumer
- * `materialize` processes the record like any other, because its key and version are unchanged. The consumer `watch`
- * ignores the record, so that nobody is notified twice.
+ * `watch` ignores such a record, so that nobody is notified twice. The consumer `materialize` processes it like any
+ * other record, because its key and version are unchanged.
  */
 export const replayHeader = 'replay';
 

@@ -62,8 +62,8 @@ export async function checkStreams(dependencies: StreamDependencies): Promise<Id
 }
 
 /**
- * Runs `work` for the first register alone, and then for all others in parallel. All editions topics share one schema,
- * and a registry may refuse a new schema that several callers register at the same time.
+ * Runs `work` for the first register alone, and then for all other registers in parallel. All editions topics share one
+ * schema. A registry may refuse a new schema that several callers register at once.
  */
 async function forEachRegister(work: (register: RegisterName) => Promise<SchemaIds>): Promise<IdsByRegister> {
   const [first, ...others] = registerNames;
@@ -72,8 +72,8 @@ async function forEachRegister(work: (register: RegisterName) => Promise<SchemaI
 }
 
 /**
- * Checks a register's stream when a process starts. It refuses topics with wrong settings, a registry that disagrees
- * with the archive, columns that disagree with the stored rows, and schemas that are not registered.
+ * Checks a register's stream when a process starts. Refuses wrong settings of a topic, and schemas that are not
+ * registered. Refuses a registry that disagrees with the archive, and columns that disagree with the stored rows.
  * @throws StreamError with the code of the first check that fails
  */
 export async function checkStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
@@ -100,8 +100,8 @@ async function checkSchemas(
 }
 
 /**
- * Checks that this release finds each cell of a stored row at the position of its column, whichever release stored the
- * row. Rows that a later release stored are checked too, because an older release may be started again.
+ * Checks that this release finds each cell of a stored row at the position of its column. Rows of every release are
+ * checked, even of later ones, because an older release may be started again.
  * @throws StreamError `columns_moved` if a column stands at another position
  */
 export function checkColumns(

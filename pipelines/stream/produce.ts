@@ -60,9 +60,10 @@ export interface ProduceOutcome extends ProducerDone {
 }
 
 /**
- * Produces an edition that the catalogue has. First a child process sends the edition's change file to Kafka. Then this
- * function records where the edition ends in each partition, writes the edition's record into the editions topic, and
- * marks the edition `publicada`. Every step can be repeated, because readers count a repeated record once.
+ * Produces an edition that the catalogue has. Every step can be repeated, because readers count a repeated record once.
+ * - A child process sends the edition's change file to Kafka.
+ * - This function records where the edition ends in each partition.
+ * - It writes the edition's record into the editions topic and marks the edition `publicada`.
  * @throws StreamError, or the signal's reason if the signal is aborted
  */
 export async function produceEdition(
@@ -74,16 +75,16 @@ export async function produceEdition(
   const { pool, offsets, prefix, log } = dependencies;
   const { register, edition } = input;
   const row = await knownEdition(pool, register, edition);
-  // This deletes the recorded end offsets of the edition and of all later editions, which Kafka lost too. If the
-  // process dies after this, `editionsToRepublish` still returns all of them, because they have no recorded ends.
+  // Delete the recorded end offsets of the edition and of all later editions, because Kafka lost all of them. If the
+  // process dies after this, `editionsToRepublish` still returns all of them: they have no recorded ends.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
   const reports = withLogEnds(offsets, topic, report);
   const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
   const done = await sending.finally(reports.end);
-  // Until these end offsets are recorded, `groupPassed` (progress.ts) returns false for this edition, so nobody takes
-  // the edition for consumed. If the process dies before they are recorded, a repeat may send all records again.
+  // Until these end offsets are recorded, `groupPassed` (progress.ts) returns false for this edition. So nobody takes
+  // the edition for consumed. If the process dies before the recording, a repeat may send all records again.
   const ends = await offsets.ends(topic);
   const recorded = ends.map((end, partition) => ({
     partition,
@@ -100,7 +101,7 @@ export async function produceEdition(
 
 /**
  * Returns the number of blocks that need not be sent again. A broker that lost power may have lost acknowledged
- * records, and their rows would be missing for ever. So the acknowledged blocks count only if every partition still
+ * records. Their rows would then be missing for ever. So the acknowledged blocks count only if every partition still
  * reaches its end offset in `logEnds`.
  */
 async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: Acknowledged): Promise<number> {
@@ -112,7 +113,7 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
 
 /**
  * Adds the partitions' end offsets to each report. The offsets are read after Kafka acknowledged the report's blocks.
- * If they cannot be read, the report goes on without them. After a call of `end` nothing is reported.
+ * If the offsets cannot be read, the report goes on without them. After a call of `end`, nothing is reported.
  */
 function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;
@@ -163,7 +164,7 @@ async function sendChangeFile(
 }
 
 /**
- * Finds the registry id of the schema in the change file. A file of an earlier release keeps that release's schema.
+ * Returns the registry id of the schema in the change file. A file of an earlier release keeps that release's schema.
  * @throws StreamError `schema_missing` if the registry does not have this schema
  */
 async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFile: string): Promise<number> {
@@ -205,10 +206,9 @@ async function sendEditionRecord(
 }
 
 /**
- * Sends an edition's change file into the changes topic once more, with the header `replay` on each record. It changes
- * nothing in the catalogue. If the process dies half way, a repeat sends some records twice, and readers count them
- * once. Call it only after the consumer `watch` has written all events of the edition, because `watch` ignores records
- * with this header.
+ * Sends an edition's change file into the changes topic once more, with the header `replay` on each record. Call it
+ * only after the consumer `watch` has written all events of the edition. `watch` ignores records with this header. If
+ * the process dies half way, a repeat sends some records twice. Readers count them once. The catalogue stays as it is.
  */
 export async function replayEdition(
   dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,

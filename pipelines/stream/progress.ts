@@ -12,9 +12,10 @@ interface ProgressDependencies {
 }
 
 /**
- * Whether the consumer group has committed everything up to the edition's end in every partition. The result is false
- * until the edition's ends are recorded. It is also false when the group has committed past the end of the log: then
- * the log lost records, and the group may not have read the records that replaced them.
+ * Whether the consumer group has committed everything up to the edition's end in every partition.
+ * - False until the edition's ends are recorded.
+ * - False when the group has committed past the end of the log. Then the log lost records, and perhaps the group has
+ *   not read the records that replaced them.
  */
 export async function groupPassed(
   { pool, offsets, prefix }: ProgressDependencies,
@@ -43,10 +44,11 @@ export async function editionsToRepublish(
 }
 
 /**
- * Whether ClickHouse has the complete state of this edition. The group `materialize` must have committed past the
- * edition's end in every partition, and the number of rows with the edition's version must equal the number of changes
- * in the catalogue. A correction is checked in the same way. Call this before a later edition is produced: a row that a
- * later edition changes has that edition's version from then on, so it would no longer be counted here.
+ * Whether ClickHouse has the complete state of this edition. Two things must hold:
+ * - The group `materialize` has committed past the edition's end in every partition.
+ * - The number of rows with the edition's version equals the number of changes in the catalogue.
+ * Call this before a later edition is produced. A row that the later edition changes gets the later version. The row
+ * would then be missing from this count.
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(
@@ -67,8 +69,8 @@ export async function checkMaterialised(
 }
 
 /**
- * Counts the distinct keys whose rows have this version. It reads them in the table's own order, so that only one key
- * is in memory at a time.
+ * Counts the distinct keys whose rows have this version. ClickHouse reads the table in its own order, so that only one
+ * key is in memory at a time.
  */
 export async function countAtVersion(
   clickhouse: ClickHouseClient,

@@ -4,8 +4,8 @@ import { schemaText } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 import type { Output } from './topics.ts';
 
-// SchemaRegistryClient is imported from a module inside its package. The package's entry would also load encryption
-// clients of three clouds and cost 1 s and 50 MB per process.
+// SchemaRegistryClient is imported from a module inside its package. The package's entry would also load the encryption
+// clients of three clouds. They would cost 1 s and 50 MB per process.
 
 export type SchemaRegistry = ReturnType<typeof connectRegistry>;
 
@@ -22,8 +22,7 @@ export function connectRegistry(url: string) {
   const info = (schema: string) => ({ schema, schemaType: 'AVRO' });
   return {
     /**
-     * Sets the subject's compatibility to FULL_TRANSITIVE, registers the schema and resolves with its id. A repeat
-     * resolves with the same id.
+     * Registers the schema under FULL_TRANSITIVE compatibility and resolves with its id. A repeat gives the same id.
      * @throws StreamError `schema_incompatible` if the schema is not compatible with all earlier ones
      */
     register: (subject: string, schema: string) =>

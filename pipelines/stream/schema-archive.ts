@@ -13,7 +13,7 @@ const ending = '.avsc';
 
 /**
  * Archives the schema of every registry id beside the change files. A record in Kafka names its schema only by this id.
- * If a registry is lost and filled again, it may give the id to another schema, and every old record would be misread.
+ * A registry that was lost and filled again may give the id to another schema. Every old record would then be misread.
  * So every process compares the registry with this archive when it starts.
  */
 export class SchemaArchive {
@@ -45,7 +45,7 @@ export class SchemaArchive {
 
   /**
    * Compares the registry with the archive and resolves with the subject's archived schemas.
-   * @throws StreamError `schema_differs` if the registry has another schema or none under an archived id
+   * @throws StreamError `schema_differs` if the registry has no schema or another schema under an archived id
    */
   async check(registry: SchemaRegistry, subject: string): Promise<ArchivedSchema[]> {
     const archived = await this.schemasOf(subject);
@@ -138,10 +138,10 @@ const maxFillers = 10_000;
 
 /**
  * Gives an empty registry the archived schemas of these subjects, each under the id that the records in Kafka name. A
- * registry that only assigns ids by itself (Apicurio) gets the schemas in order of id, and a filler schema for each
- * missing id. A repeat leaves the schemas that are there already.
- * @throws StreamError `schema_differs` if the registry has another schema under an archived id, or cannot give a schema
- * its archived id; no schema is overwritten
+ * repeat leaves the schemas that are there already. Some registries only assign ids by themselves (Apicurio). Such a
+ * registry gets the schemas in order of id, and a filler schema for each missing id.
+ * @throws StreamError `schema_differs` if the registry has another schema under an archived id; it is not overwritten
+ * @throws StreamError `schema_differs` if the registry cannot give a schema its archived id
  */
 export async function restoreSchemas(
   dependencies: { registry: SchemaRegistry; importing: SchemaImport; archive: SchemaArchive },
@@ -195,8 +195,8 @@ async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]
       if (fillers > maxFillers) throw notEmpty(subject, id, last);
       const given = await importing.register(fillerSubject, fillerSchema(fillers), id - 1, fillers);
       if (given >= id) throw notEmpty(subject, id, given);
-      // A registry that ignores the wanted id (id - 1) gives last + 1. If `id - 1` is `last + 1`, the answer does not
-      // show whether the registry honours ids.
+      // A registry that ignores the wanted id (`id - 1`) gives `last + 1`. If both numbers are equal, the answer does
+      // not show whether the registry honours ids.
       honoursIds = given !== last + 1 && given === id - 1;
       last = given;
     }

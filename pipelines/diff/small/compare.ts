@@ -11,7 +11,7 @@ import { inTodaysColumns, openBase, type SmallChange, type SmallState } from './
 
 /**
  * Compares a publication with the register's head, or makes the register's first edition. The same input always gives
- * files with the same bytes. No file gets its final name before it is whole.
+ * files with the same bytes. A file gets its final name only when it is whole.
  * @throws CompareError; the signal's reason when aborted
  */
 export async function compareSmall(

@@ -9,9 +9,10 @@ import { type Cells, type OverlayRow, openBase, type SmallChange, sameCells } fr
 
 /**
  * Makes the edition that undoes an earlier edition. The same input always gives files with the same bytes.
- * @throws CompareError `not_correctable` when the earlier edition wrote every row or has other columns than the head;
- *   `parser_changed` when the head has other columns than this program; `index_missing` or `index_damaged` when the
- *   head's state must be rebuilt; `change_file_damaged`; the signal's reason when aborted
+ * @throws CompareError `not_correctable` when the earlier edition wrote every row or has other columns than the head
+ * @throws CompareError `parser_changed` when the head has other columns than this program
+ * @throws CompareError `index_missing` or `index_damaged` when the head's state must be rebuilt
+ * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function correctSmall(
   input: CorrectInput,
@@ -50,8 +51,8 @@ async function headOverlay(path: string | null, columns: readonly string[]): Pro
 }
 
 /**
- * Undoes an edition's changes, which are in the order of keys. If the head has a row exactly as the edition left it,
- * the row from before the edition replaces it. Any other row stays and is listed as a conflict, because undoing it
+ * Returns the changes that undo an edition's changes. If the head's row is still as the edition left it, the row from
+ * before the edition replaces the head's row. Any other row stays and becomes a conflict. Otherwise the correction
  * would also undo a later change.
  */
 function undo(

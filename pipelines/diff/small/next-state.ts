@@ -20,9 +20,9 @@ export interface NextState {
 }
 
 /**
- * Makes the next state from a publication's rows and the known rows. If the only line of a known key is bad, the known
- * row stays as it is and is listed in the overlay. If the row were removed instead, customers would be notified that it
- * ended, and a supplier that is barred from public contracts would seem to have no bar.
+ * Makes the next state from a publication's rows and the known rows. If every line of a known key is bad, the known row
+ * stays and goes into the overlay. Otherwise one bad line would end the row. Customers would be notified, and a barred
+ * supplier would seem free.
  */
 export function nextState(
   register: RegisterName,
@@ -30,8 +30,8 @@ export function nextState(
   text: SmallText,
 ): NextState {
   const columns: readonly Column[] = registers[register].columns;
-  // In the lists of barred suppliers, several lines make one row. If one of these lines is bad, the new row would be
-  // incomplete, so the known row stays.
+  // In the lists of barred suppliers, several lines make one row. One bad line is then enough to keep the known row.
+  // Without that line, the new row would be incomplete.
   const hasSeveralLines = registers[register].key === 'supplier';
   const bad = new Set(text.listed.map(({ key }) => key).filter((key) => key !== null));
   const next: NextState = { rows: new Map(), overlay: [], kept: 0, keptCells: 0 };
@@ -81,14 +81,12 @@ interface PreviousReading {
 }
 
 /**
- * Makes the changes of a re-baseline (the first edition with a new parser version or new columns). Every key of the
- * head and of the next state gets one of these:
- * - `d` when the next state lacks the key.
- * - `c` when neither the head nor its publication (`previous`) has the key.
- * - `u` when both have it, and today's parser reads different values in the old and the new publication, in a column
- *   that the head had.
- * - `r`, which makes no event, in every other case.
- * `base` has the head's rows in today's columns.
+ * Makes the changes of a re-baseline: one for every key of the head and of the next state.
+ * - `d`: the next state lacks the key.
+ * - `c`: neither the head nor its publication (`previous`) has the key.
+ * - `u`: the head and `previous` both have the key, and `previous` differs from `next` in a column that the head had.
+ * - `r`, which makes no event: every other case.
+ * @param base the head's rows in today's columns
  */
 export function rebaseline(
   base: ReadonlyMap<string, Cells>,
@@ -115,9 +113,10 @@ export function rebaseline(
 }
 
 /**
- * Most characters that a row may have. A Kafka record (at most 8 MB) contains a row twice. ClickHouse stores a row once
- * as JSON (at most 2 MB, up to three bytes per character). A row that did not fit would block every later edition. The
- * longest real row belongs to a supplier with many sanctions and has some 60,000 characters.
+ * Most characters that a row may have. Otherwise one row that does not fit would block every later edition.
+ * - A Kafka record (at most 8 MB) contains a row twice: 2 × 512 Ki × 3 bytes = 3 MB.
+ * - ClickHouse stores a row once as JSON (at most 2 MB): 512 Ki × 3 bytes = 1.5 MB.
+ * The longest real row belongs to a supplier with many sanctions and has some 60,000 characters.
  */
 const maxRowCharacters = 512 * 1024;
 
@@ -140,10 +139,10 @@ export async function readText(register: RegisterName, path: string, limits: Pub
 }
 
 /**
- * Reads the head's publication with today's parser and applies the head's overlay to the rows. In columns that the head
- * did not have, the cells come from the publication.
- * @throws CompareError `previous_unreadable` when today's parser cannot read the publication; `change_file_damaged`
- * when the overlay is damaged
+ * Reads the head's publication with today's parser and applies the head's overlay to the rows. An overlay's row lacks
+ * the columns that the head lacked. Their cells come from the publication.
+ * @throws CompareError `previous_unreadable` when today's parser cannot read the publication
+ * @throws CompareError `change_file_damaged` when the overlay is damaged
  */
 export async function readPrevious(
   register: RegisterName,

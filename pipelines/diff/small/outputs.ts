@@ -22,9 +22,8 @@ interface MadeEdition {
 }
 
 /**
- * Writes an edition's files and its state. The change file is written first, because other files have its hash in their
- * names. The state is written last: if the process dies before, a repeat makes everything again. Equal input gives
- * equal bytes.
+ * Writes an edition's files, then its state. Equal input gives equal bytes. The change file comes first, because the
+ * names of later files contain its hash. The state comes last: if the process dies before, a repeat writes everything.
  */
 export function writeEdition(
   { workDir, outputDir }: { workDir: string; outputDir: string },

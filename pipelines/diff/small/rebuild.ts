@@ -6,8 +6,8 @@ import { changesIn, withChanges } from './outputs.ts';
 import { finishState, type SmallState } from './state.ts';
 
 /**
- * Makes the states of the last two given editions again by applying change files in order. The states get the same
- * bytes that the comparisons wrote.
+ * Applies change files in order and writes the states of the last two editions again. The states get the same bytes
+ * that the comparisons wrote.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 async function rebuildSmall(

@@ -36,8 +36,8 @@ export interface OverlayRow {
 }
 
 /**
- * Returns the distinct keys in the order of their UTF-8 bytes, which every file uses. `sort` gives this order, because
- * no key has a character above U+FFFF.
+ * Returns the distinct keys in the order of their UTF-8 bytes, which every file uses. `sort` compares UTF-16 units.
+ * Both orders are equal, because no key has a character above U+FFFF.
  */
 export function inOrder(...keys: readonly Iterable<string>[]): string[] {
   return [...new Set(keys.flatMap((some) => [...some]))].sort();
@@ -68,9 +68,9 @@ export function inTodaysColumns(register: RegisterName, { columns, rows }: Small
 }
 
 /**
- * Makes the new state durable in WORK_DIR and removes all states except the new one and its base. The base stays,
- * because another comparison starts from it when an operator refuses this edition. If the process dies before this
- * call, a repeat makes everything again.
+ * Makes the new state durable in WORK_DIR and removes all states except the new one and its base. The base stays: if an
+ * operator refuses this edition, the next comparison starts from the base. If the process dies before the new state is
+ * durable, a repeat makes everything again.
  */
 export function finishState(workDir: string, register: RegisterName, state: SmallState, baseSha256: string): void {
   writeState(workDir, register, state);

@@ -12,10 +12,11 @@ import {
 } from './policy.ts';
 
 /**
- * Makes an undici dispatcher that checks every new connection. It checks the port, an address in the URL (which Node
- * does not look up), every address that a name has now, and the address that the socket is connected to. A reused
- * socket is not checked again, because its address cannot change. The dispatcher follows no redirects. It always
- * verifies TLS certificates and never uses a proxy, whatever environment variables say.
+ * Makes an undici dispatcher that checks every new connection:
+ * - the port, and an address in the URL (Node does not look it up);
+ * - every address that a name has now, and the address that the socket is connected to.
+ * A reused socket is not checked again, because its address cannot change. The dispatcher follows no redirects. It
+ * verifies TLS certificates and uses no proxy, whatever environment variables say.
  */
 export function makeEgressDispatcher(
   policy: EgressPolicy,

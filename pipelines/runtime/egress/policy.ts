@@ -51,10 +51,12 @@ export function isPortAllowed(port: number, policy: EgressPolicy): boolean {
 type AddressKind = 'public' | 'private' | 'forbidden';
 
 /**
- * Returns the kind of an address. A list of bad addresses is never complete, so this lists the good ones: IPv4 outside
- * every special range, and IPv6 inside 2000::/3 and outside every special range. An IPv4-mapped address has the kind of
- * the IPv4 address in it. An address with NAT64's well-known prefix is public if the IPv4 address in it is public, and
- * otherwise forbidden. All other addresses that embed an IPv4 address are forbidden.
+ * Returns the kind of an address. A list of bad addresses is never complete, so the code lists the good ones:
+ * - IPv4 outside every special range.
+ * - IPv6 inside 2000::/3 and outside every special range.
+ * - An IPv4-mapped address has the kind of the IPv4 address in it.
+ * - With NAT64's well-known prefix, an address is public if the IPv4 address in it is public, else forbidden.
+ * All other IPv6 addresses that carry an IPv4 address are forbidden.
  */
 function addressKind(text: string): AddressKind {
   // Only link-local addresses have a zone id (fe80::1%eth0), and they are forbidden.
@@ -77,8 +79,8 @@ function kindOfIpv4(address: ipaddr.IPv4): AddressKind {
 function kindOfIpv6(address: ipaddr.IPv6): AddressKind {
   if (address.isIPv4MappedAddress()) return kindOfIpv4(address.toIPv4Address());
   const parts = address.parts;
-  // On an IPv6-only network, NAT64's well-known prefix 64:ff9b::/96 leads to the IPv4 host whose address follows it, so
-  // that address decides. NAT64's prefix for local use, 64:ff9b:1::/48, is not `unicast` and so refused below.
+  // On an IPv6-only network, NAT64's well-known prefix 64:ff9b::/96 leads to the IPv4 host whose address follows the
+  // prefix. NAT64's prefix for local use, 64:ff9b:1::/48, is refused below, because its range is not `unicast`.
   if (parts[0] === 0x64 && parts[1] === 0xff9b && parts.slice(2, 6).every((part) => part === 0)) {
     return kindOfIpv4(embeddedIpv4(parts)) === 'public' ? 'public' : 'forbidden';
   }
@@ -105,9 +107,9 @@ function isAwsMetadata(parts: readonly number[]): boolean {
 export type ResolveName = (host: string) => Promise<readonly string[]>;
 
 /**
- * Makes a resolver that asks the name servers directly. The system's getaddrinfo runs on four threads that it shares
- * with all file work, so four names whose servers do not answer would stop every delivery. It also reads the hosts file
- * and search domains, which no public target needs.
+ * Makes a resolver that asks the name servers directly. The system's getaddrinfo is not used for two reasons:
+ * - It runs on four threads that it shares with all file work. Four names without an answer would stop every delivery.
+ * - It reads the hosts file and search domains, which no public target needs.
  */
 function makePublicResolver(): ResolveName {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });

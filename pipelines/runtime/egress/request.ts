@@ -12,8 +12,8 @@ export class EgressFailed extends Error {
   readonly code = 'egress_failed';
   readonly failure: NetworkFailure;
   /**
-   * Whether the same request may succeed later. False when our own checks refused the request. A name that was not
-   * resolved is an exception, because it may be resolved later.
+   * Whether the same request may succeed later. False when our own checks refused the request. Exception: a name that
+   * was not resolved may be resolved later.
    */
   readonly retryable: boolean;
 
@@ -33,7 +33,8 @@ export interface GuardedAnswer {
 
 /**
  * Checks the URL and sends a request, for downloads. The caller gets the answer's body as a stream. A redirect is
- * returned as it is and never followed. The dispatcher's limits and `signal` limit the time. @throws EgressFailed
+ * returned as an answer and never followed. The dispatcher's limits and `signal` limit the time.
+ * @throws EgressFailed
  */
 export async function guardedRequest(
   dispatcher: Dispatcher,
@@ -63,8 +64,8 @@ export interface CappedBody {
 }
 
 /**
- * Reads at most `maxBytes` of a body, counted after decompression, and then destroys the rest with its socket. It never
- * rejects: when the body breaks off, it returns the bytes that came before.
+ * Reads at most `maxBytes` of a body, counted after decompression. Then destroys the rest and the body's socket. Never
+ * rejects: when the body breaks off, returns the bytes that came before.
  */
 export async function readCapped(
   source: Readable,
@@ -133,8 +134,8 @@ export type ExchangeResult =
   | { answered: false; failure: NetworkFailure };
 
 /**
- * Sends a webhook's request and reads the answer. It never throws for anything that the other side does. The status
- * counts once the headers have arrived; a body that is endless, slow, broken or too large is cut.
+ * Sends a webhook's request and reads the answer. Never throws for anything that the receiver does. The status counts
+ * once the headers have arrived. A body that is endless, slow, broken or too large is cut.
  */
 export async function exchange(
   dispatcher: Dispatcher,

@@ -7,13 +7,13 @@ export type TargetCheck = { ok: true; url: URL } | { ok: false; problem: TargetP
 export type TargetResolution = { ok: true; addresses: readonly string[] } | { ok: false; problem: TargetProblem };
 
 /**
- * Checks the text of a target's URL without the network: scheme, form, userinfo, port, literal addresses in every
- * spelling that Node's URL accepts, local names, and our own host. A webhook's URL is checked when the webhook is
- * created or updated, and at each attempt.
+ * Checks the text of a target's URL without the network. A webhook's URL is checked when the webhook is created or
+ * updated, and at each attempt. The checks: scheme, form, user name, port, local names, our own host, and addresses in
+ * every spelling that Node's URL accepts.
  */
 export function checkTargetUrl(text: string, policy: EgressPolicy): TargetCheck {
-  // Node's URL drops tabs and line breaks, reads backslashes as slashes and adds missing slashes. A text that needs
-  // such repairs is not what it seems, so it is refused.
+  // Refuse a text that Node's URL would repair, because such a text is not what it seems. Node's URL drops tabs and
+  // line breaks, reads backslashes as slashes and adds missing slashes.
   if (text.length > maxUrlLength || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) {
     return { ok: false, problem: 'malformed' };
   }
@@ -68,8 +68,8 @@ function isOwnHost(url: URL, policy: EgressPolicy): boolean {
   return (policy.ownBaseUrls ?? []).some((base) => {
     const own = new URL(base);
     if (hostOf(own) !== hostOf(url)) return false;
-    // With `allowPrivateTargets` (tests and the demo), receivers and our own processes are all at the loopback address.
-    // Then only the port shows whether the target is our own.
+    // With `allowPrivateTargets` (tests and the demo), receivers and our own processes share the loopback address. Only
+    // the port then shows whether the target is our own.
     return !policy.allowPrivateTargets || portOf(own) === portOf(url);
   });
 }

@@ -47,8 +47,8 @@ const maxFlushMs = 1_000;
 const logEveryMs = 60_000;
 
 /**
- * Sets up OpenTelemetry for this process. Spans go to a collector in batches. No work waits for an export, and a failed
- * export fails no work. Returns a function that stops the export.
+ * Sets up OpenTelemetry for this process. The library sends spans to a collector in batches. No work waits for an
+ * export, and a failed export fails no work. Returns a function that stops the export.
  */
 export function exportTraces(
   process: string,
@@ -119,8 +119,8 @@ function makeLossLog(log: Logger): LossLog {
   return (fields, spans = 0) => {
     lost += spans;
     if (performance.now() - loggedAt < logEveryMs) return;
-    // An export may run while some span is active. The log line must not get that span's trace id, because the loss has
-    // nothing to do with that trace.
+    // Log outside of any span. An export may run while some span is active, and the log line would get its trace id.
+    // The loss has nothing to do with that trace.
     context.with(ROOT_CONTEXT, () =>
       log.warn({ ...fields, spans: lost }, 'traces do not arrive; the work goes on without them'),
     );

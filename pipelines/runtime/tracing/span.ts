@@ -15,8 +15,9 @@ import {
  */
 
 /**
- * Runs `work` in a span, which ends with the work. If the work throws, the span gets the error's class and never its
- * message, because a message may quote a row or a request. @param parent by default the context of the active span
+ * Runs `work` in a span, which ends with the work. If the work throws, the span gets the error's class. The span never
+ * gets the error's message, because a message may quote a row or a request.
+ * @param parent by default the context of the active span
  */
 export function inSpan<Result>(
   name: string,
@@ -39,9 +40,9 @@ export function inSpan<Result>(
 }
 
 /**
- * Runs work that several spans wait for, in a span of its own. This span is a child of one of the waiting spans. It has
- * links to the other waiting spans, and they have links to it. So a reader of any waiting span finds what it waited
- * for.
+ * Runs work that several spans wait for, in a span of its own. This shared span is a child of one of the waiting spans.
+ * The shared span and each other waiting span have links to each other. So a reader of any waiting span finds the work
+ * that the span waited for.
  */
 export function inSharedSpan<Result>(
   name: string,

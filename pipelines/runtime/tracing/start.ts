@@ -2,10 +2,10 @@ import type { TracingConfiguration } from '../config.ts';
 import type { Logger } from '../log.ts';
 
 /**
- * Sends this process's trace spans to the collector that the configuration names. If it names none, the tracing SDK is
- * not even loaded.
- * @returns a function that stops tracing. Call it as the last step before the process ends: it sends the spans that
- * still wait, and takes only a limited time.
+ * Sends this process's trace spans to the collector that the configuration names. Without a collector, the tracing SDK
+ * is not even loaded.
+ * @returns a function that stops tracing. Call it as the last step before the process ends. It sends the spans that
+ *   still wait, and takes only a limited time.
  */
 export async function startTracing(
   process: string,

@@ -55,9 +55,9 @@ export const producerProgram: JobProgram = {
 export type ProducerDone = Extract<ProducerMessage, { kind: 'done' }>;
 
 /**
- * Runs a producer job to its end. By default a new process runs the job; `run` can run it in another way. If `signal`
- * is aborted, the process is killed.
- * @throws StreamError with the code that the process sent, or `producer_failed` if the process ended without an answer
+ * Runs a producer job to its end. If `signal` is aborted, the process of the job is killed.
+ * @param run by default a new process per job
+ * @throws StreamError with the code that the process sent, or `producer_failed` if it ended without an answer
  */
 export async function runProducer(
   job: ProducerJob,

@@ -12,8 +12,8 @@ import { PreparedChunk, RecordCutter } from './records.ts';
 // and it could exceed its memory limit.
 
 /**
- * A chunk is sent when it reaches this number of rows or bytes. It may exceed the limit by one block of the file. In a
- * topic with one partition a chunk becomes one batch, so it must stay far below maxMessageBytes in topics.ts.
+ * A chunk is sent when it reaches this number of rows or bytes. Its last block may exceed the limit. In a topic with
+ * one partition, a chunk becomes one batch. So a chunk must stay far below maxMessageBytes in topics.ts.
  */
 const rowsPerChunk = 5_000;
 const bytesPerChunk = 4 * 1024 * 1024;
@@ -109,10 +109,9 @@ interface SendState {
 }
 
 /**
- * Sends the blocks in order, one chunk at a time, and resolves with the number of rows per partition. `state` counts
- * the rows and blocks that Kafka has acknowledged. The next chunk is filled while the broker writes the previous one.
- * If the process dies here, the next run sends the unacknowledged chunks again, and readers count a repeated record
- * once.
+ * Sends the blocks in order, one chunk at a time, and resolves with the number of rows per partition. The next chunk is
+ * filled while the broker writes the previous chunk. `state` counts the rows and blocks that Kafka has acknowledged. If
+ * the process dies here, the next run sends unacknowledged chunks again. Readers count a repeated record once.
  */
 async function sendBlocks(
   blocks: AsyncIterable<ChangeBlock>,
@@ -128,8 +127,8 @@ async function sendBlocks(
       state.rows += filled.chunk.rows;
       state.blocks += filled.blocks;
     });
-    // `inFlight` is awaited in the next round or after the loop. Without this handler, a rejection before that would be
-    // unhandled, and the process would end without an answer.
+    // `inFlight` is awaited only in the next round or after the loop. Without this handler, an earlier rejection would
+    // be unhandled. The process would then end without an answer.
     inFlight.catch(() => {});
   }
   await inFlight;

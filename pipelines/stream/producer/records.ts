@@ -5,9 +5,9 @@ import { schemaHeader } from '../../changes/record.ts';
 import { BlockCursor, layoutOf } from '../../changes/record-bytes.ts';
 
 /**
- * Cuts the blocks of a change file into records and adds them to chunks for Kafka. A record's value is a five-byte
- * header with the schema's id, followed by the record's unchanged bytes. The record's key (a RUC or a supplier's id) is
- * also its Kafka key, and the key decides the partition.
+ * Cuts the blocks of a change file into records and adds the records to chunks for Kafka. A record's value is a
+ * five-byte header with the schema's id, then the record's unchanged bytes. The record's key (a RUC or a supplier's id)
+ * is its Kafka key too, and decides the partition.
  */
 export class RecordCutter {
   readonly #record: BlockCursor;
@@ -49,8 +49,9 @@ const seed = 0x9747b28c;
 const multiplier = 0x5bd1e995;
 
 /**
- * Returns the partition of the key in `bytes` from `start` to `end`. Never change this function: Kafka keeps a RUC's
- * records in order only within one partition. The number of partitions may grow only between editions.
+ * Returns the partition of the key in `bytes` from `start` to `end`. Never change this function. Otherwise a RUC's
+ * records would be in two partitions, and Kafka keeps order only within one. The number of partitions may grow only
+ * between editions.
  */
 export function partitionOf(bytes: Uint8Array, start: number, end: number, partitions: number): number {
   return (murmur2(bytes, start, end) & 0x7fffffff) % partitions;
@@ -80,13 +81,14 @@ export function murmur2(bytes: Uint8Array, start: number, end: number): number {
  *
  * Why: the Kafka client makes a 512-byte buffer and some twenty objects for every record that it encodes. That took 8
  * µs per record, the largest part of the time of a first load. Here each record is copied once, from the change file's
- * bytes into the buffer of its partition. The client still does everything else: batch headers, checksums, sequence
- * numbers, the choice of the broker, and retries.
+ * bytes into the buffer of its partition. The client still does the rest: batch headers, checksums, sequence numbers,
+ * the choice of the broker, and retries.
  *
- * How: kafkajs 2.2.4 (pinned; no release since 2023) uses only a few members of the message list that it gets. It calls
- * `find` to look for a message without a value and `reduce` to group the messages by partition. On each group it reads
- * `length` and calls `map`, first for timestamps and then for encoded records. `asMessages` implements these members.
- * The unit tests compare the bytes with the client's own encoder, and the contract tests read the records back.
+ * How: kafkajs 2.2.4 (pinned; no release since 2023) uses only a few members of its message list (`asMessages`):
+ * - `find` looks for a message without a value.
+ * - `reduce` groups the messages by partition.
+ * - `length` and `map` of each group: `map` is called first for timestamps, then for encoded records.
+ * Unit tests compare the bytes with the client's own encoder. Contract tests read the records back.
  */
 export class PreparedChunk {
   readonly #partitions: PreparedPartition[];
@@ -202,9 +204,10 @@ class PreparedPartition {
   }
 
   /**
-   * The client calls this method twice, and the type of the callback's result shows which call it is. The first call
-   * asks for timestamps and gets none, so all records get the time of sending. The second call asks for one encoded
-   * record per message: the first one holds the bytes of all records, and the others are empty.
+   * The client calls this method twice. The type of the callback's result shows which call it is.
+   * - The first call asks for timestamps and gets none, so all records get the time of sending.
+   * - The second call asks for one encoded record per message. The first message gets the bytes of all records, and
+   *   every other message gets an empty record.
    */
   map(callback: (message: typeof probe, index: number) => unknown): unknown[] {
     if (typeof callback(probe, 0) !== 'object') return [];
