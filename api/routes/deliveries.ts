@@ -10,6 +10,7 @@ import {
   cancelRecovery,
   createRecovery,
   leftOut,
+  maxRunningRecoveries,
   type Recovery,
   readRecovery,
 } from '../../pipelines/webhooks/recoveries.ts';
@@ -110,8 +111,6 @@ function readPlace(cursor: string | undefined): DeliveryPlace | null {
   return { createdMicros: Number(createdMicros), id: id! };
 }
 
-/** Largest number of recoveries of one webhook that run at the same time. */
-const maxRunningRecoveries = 5;
 const what = 'La recuperación';
 
 /**
@@ -129,7 +128,7 @@ export function makeRecoveryHandlers({ catalogue, pool }: ApiDependencies) {
         isSimulated: simular,
       };
       const meta = await registerMeta(catalogue);
-      const recovery = await createRecovery(pool, webhook.id, wanted, maxRunningRecoveries);
+      const recovery = await createRecovery(pool, webhook.id, wanted);
       if (recovery === null) throw tooMany();
       const path = operations.crearRecuperacion.path.replace('{webhook}', webhook.id);
       context.set('Location', `${path}/${recovery.id}`);

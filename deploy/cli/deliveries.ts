@@ -13,6 +13,7 @@ import { pageDeliveries } from '../../pipelines/webhooks/delivery-log.ts';
 import {
   createRecovery,
   leftOut,
+  maxRunningRecoveries,
   type RecoverableState,
   type Recovery,
   readRecovery,
@@ -26,10 +27,6 @@ import { type CommandContext, CommandError, exitStopped, type OutputOptions } fr
 
 /** Number of a webhook's last deliveries that `deliveries endpoint` shows. */
 const shownDeliveries = 10;
-/**
- * Largest number of recoveries of one webhook that run at the same time. Those that the customer started count too.
- */
-const maxRunning = 5;
 const recoveryPollMs = 500;
 
 /** Adds `padron deliveries backlog|endpoint|resend|recover`, to see what is still to be sent, and to send it again. */
@@ -196,9 +193,9 @@ async function recover(context: CommandContext, webhook: string, options: Recove
   const endpoint = await readEndpoint(context.pool(), webhook);
   if (endpoint === null || endpoint.deletedAt !== null)
     throw new CommandError(`There is no webhook ${webhook}.`, 'Ids start with wh_; deleted ones get nothing.');
-  const made = await createRecovery(context.pool(), webhook, { from, before, states, isSimulated: dryRun }, maxRunning);
+  const made = await createRecovery(context.pool(), webhook, { from, before, states, isSimulated: dryRun });
   if (made === null)
-    throw new CommandError(`${webhook} has ${maxRunning} recoveries under way.`, 'Wait until one has ended.');
+    throw new CommandError(`${webhook} has ${maxRunningRecoveries} recoveries under way.`, 'Wait until one has ended.');
   const recovery = options.wait && !dryRun ? await followRecovery(context, made, options.timeout) : made;
   if (recovery.estado === 'cancelada') context.exitCode = exitStopped;
   const { id, estado, total, resent } = recovery;

@@ -35,6 +35,11 @@ export interface NewRecovery {
   isSimulated: boolean;
 }
 
+/**
+ * Largest number of recoveries of one webhook that run at the same time, whether the customer or an operator started them.
+ */
+export const maxRunningRecoveries = 5;
+
 export interface RecoveryLimits {
   chunkRows: number;
   /**
@@ -62,14 +67,9 @@ const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado =
  * Counts the deliveries and stores the recovery; `advanceRecovery` sends the deliveries. If the process dies after the
  * commit, nothing is lost. If the answer is lost, a repeat creates a second recovery. The second one skips the
  * deliveries that the first one made pending, unless `states` includes `pendiente`.
- * @returns null if the webhook already has `maxRunning` running recoveries
+ * @returns null if the webhook already has `maxRunningRecoveries` running recoveries
  */
-export function createRecovery(
-  pool: Pool,
-  webhookId: string,
-  wanted: NewRecovery,
-  maxRunning: number,
-): Promise<Recovery | null> {
+export function createRecovery(pool: Pool, webhookId: string, wanted: NewRecovery): Promise<Recovery | null> {
   return inTransaction(pool, async (client) => {
     await client.query('SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE', [webhookId]);
     const standing = await client.query<{ running: number; now: string; until: string }>(
@@ -79,7 +79,7 @@ export function createRecovery(
       [webhookId, wanted.before],
     );
     const { running, now, until } = standing.rows[0]!;
-    if (!wanted.isSimulated && running >= maxRunning) return null;
+    if (!wanted.isSimulated && running >= maxRunningRecoveries) return null;
     const id = `re_${randomBytes(16).toString('hex')}`;
     const { rows } = await client.query<Recovery>(
       `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, created_at, estado, finished_at, total)
