@@ -18,7 +18,15 @@ const date = z
   .string()
   .refine(isDay, { error: 'is no day of the form YYYY-MM-DD', abort: true })
   .refine((text) => isWithin(yearOf(text), holidayYears), `is outside ${holidayYears.desde} to ${holidayYears.hasta}`);
-const name = z.string().trim().min(3, 'has fewer than 3 characters').max(200, 'has more than 200 characters');
+/** What an accented letter becomes when UTF-8 is read as Windows-1252 and saved again. No Spanish name has it. */
+const encodedTwice = /[ÃÂ](?![A-Za-z ]|$)/;
+const name = z
+  .string()
+  .trim()
+  .min(3, 'has fewer than 3 characters')
+  .max(200, 'has more than 200 characters')
+  .refine((text) => !encodedTwice.test(text), 'has accents that were encoded twice: write them anew')
+  .refine((text) => !text.includes('\ufffd'), 'has the character U+FFFD, which stands for a lost letter');
 const year = z.int().min(holidayYears.desde).max(holidayYears.hasta);
 
 const decreeFile = z.strictObject({

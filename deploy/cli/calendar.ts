@@ -3,6 +3,7 @@ import { shippedCalendar } from '../../api/calendar/data/shipped.ts';
 import { parseDecree, parseTable } from '../../api/calendar/parse.ts';
 import { type Addition, addToCalendar, type NewAddition, readAdditions } from '../../api/calendar/store.ts';
 import type { Parsed } from '../../api/calendar/types.ts';
+import { decodeUtf8 } from '../../pipelines/runtime/text-file.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import type { PadronCommand } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
@@ -57,7 +58,7 @@ function addFileCommand(calendar: PadronCommand, context: CommandContext, comman
   calendar
     .command(name)
     .description(description)
-    .argument('<file>', 'JSON, see below')
+    .argument('<file>', 'JSON in UTF-8, see below')
     .decisionOptions('who adds it; kept with it', 'why, or where it was read; kept with it')
     .remarks(`The file:\n  ${shape}\n\nRunning processes serve it within a minute.`)
     .examples(`calendar ${name} file.json --by "Ana Ruiz" --reason "El Peruano, 16 May"`)
@@ -105,9 +106,18 @@ async function readAddition(file: string, { kind, parse }: FileCommand): Promise
 }
 
 async function readText(file: string): Promise<string> {
+  const decoded = decodeUtf8(await readBytes(file));
+  if (decoded.ok) return decoded.text;
+  throw new CommandError(
+    `${file} cannot be added: ${decoded.problem}`,
+    'Nothing is added. Save the file as UTF-8 in a text editor, and look at its accents before you run this again.',
+  );
+}
+
+async function readBytes(file: string): Promise<Buffer> {
   try {
     const { size } = await stat(file);
-    if (size <= maxFileBytes) return await readFile(file, 'utf8');
+    if (size <= maxFileBytes) return await readFile(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new CommandError(`${file} cannot be read (${code}).`, 'Give the path of a JSON file.');

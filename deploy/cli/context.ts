@@ -5,6 +5,7 @@ import pc from 'picocolors';
 import { z } from 'zod';
 import { databaseBlock, parseConfiguration } from '../../pipelines/runtime/config.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';
+import { decodeUtf8 } from '../../pipelines/runtime/text-file.ts';
 
 /** An error that the operator can mend. The message says what is wrong, the advice says what to do next. */
 export class CommandError extends Error {
@@ -114,7 +115,8 @@ export class CommandContext {
 function readEndpoints(file: string): Record<string, string> | undefined {
   if (!existsSync(file)) return undefined;
   try {
-    return z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8')));
+    const decoded = decodeUtf8(readFileSync(file));
+    return z.record(z.string(), z.string()).parse(JSON.parse(decoded.ok ? decoded.text : ''));
   } catch {
     throw new CommandError(`${file} is not readable.`, 'Stop the local stack, run `npm start` again, then retry.');
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { shippedCalendar } from '../../../../api/calendar/data/shipped.ts';
 import { type CliStage, makeCliStage } from '../../../support/process/cli-stage.ts';
+import { runPadron } from '../../../support/process/command.ts';
 
 let stage: CliStage;
 beforeAll(async () => {
@@ -19,7 +20,8 @@ const decree = {
 
 function fileOf(name: string, content: unknown): string {
   const file = join(stage.folder, name);
-  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  const isRaw = typeof content === 'string' || Buffer.isBuffer(content);
+  writeFileSync(file, isRaw ? content : JSON.stringify(content));
   return file;
 }
 
@@ -81,4 +83,37 @@ test('a file that cannot be read, is none of ours or is far too large is refused
   await stage.expectRefused(add(fileOf('half.json', '{"decree": ')), /half\.json cannot be added:\n {2}\S/);
   await stage.expectRefused(add(fileOf('large.json', ' '.repeat(1024 * 1024 + 1))), /more than 1048576 bytes/);
   await stage.expectRefused(add(fileOf('list.json', [])), /cannot be added/);
+});
+
+const inAnotherEncoding = (text: string): [file: string, bytes: Buffer, refusal: RegExp][] => [
+  ['windows-1252.json', Buffer.from(text, 'latin1'), /encoded in Windows-1252, and must be UTF-8: line 1 has the byte/],
+  ['utf-16.json', Buffer.from(`\ufeff${text}`, 'utf16le'), /encoded in UTF-16, and must be UTF-8/],
+  ['utf-16-big-endian.json', Buffer.from(text, 'utf16le').swap16(), /encoded in UTF-16, and must be UTF-8/],
+  ['dos.json', Buffer.from(text.replaceAll('í', '¡'), 'latin1'), /neither in UTF-8 nor in Windows-1252/],
+  ['archive.json', Buffer.from('PK\u0003\u0004\0\0'), /zero bytes, so it is no UTF-8 text/],
+  ['lost.json', Buffer.from(text.replaceAll('í', '\ufffd')), /Line 1 has the character U\+FFFD/],
+];
+
+test('a file in another encoding is refused with the name of the encoding, and nothing of it is added', async () => {
+  const before = await stage.document<Listed[]>('calendar', 'list');
+  const other = JSON.stringify({ ...decree, decree: 'D.S. 998-2031-PCM' });
+  for (const [name, bytes, refusal] of inAnotherEncoding(other)) {
+    await stage.expectRefused(['calendar', 'add-decree', fileOf(name, bytes)], refusal);
+    await stage.expectRefused(['calendar', 'add-table', join(stage.folder, name)], refusal);
+  }
+  expect(await stage.document<Listed[]>('calendar', 'list')).toEqual(before);
+});
+
+test('the command itself refuses a Windows-1252 file, and reads UTF-8 with a byte order mark with its accents', async () => {
+  const named = JSON.stringify({ ...decree, decree: 'D.S. 997-2031-PCM' });
+  const windows = fileOf('notepad.json', Buffer.from(named, 'latin1'));
+  const refused = await runPadron(['calendar', 'add-decree', windows], stage.environment);
+  expect([refused.code, refused.stdout]).toEqual([1, '']);
+  expect(refused.stderr).toMatch(
+    /notepad\.json cannot be added: It is encoded in Windows-1252[\s\S]*Save the file as UTF-8/,
+  );
+  const marked = fileOf('marked.json', `\ufeff${named}`);
+  expect((await runPadron(['calendar', 'add-decree', marked], stage.environment)).code).toBe(0);
+  const added = (await stage.document<Listed[]>('calendar', 'list')).at(-1)!;
+  expect(added.value).toEqual({ ...decree, decree: 'D.S. 997-2031-PCM', completesYear: null });
 });

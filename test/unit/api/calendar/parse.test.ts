@@ -39,8 +39,19 @@ describe('a decree', () => {
     [{ decree: ' ' }, 'decree: '],
     [{ completesYear: 27 }, 'completesYear: '],
     [{ region: 'Cusco' }, 'region'],
+    [{ days: [{ date: '2027-07-26', name: 'D\ufffda no laborable' }] }, 'days.0.name: has the character U+FFFD'],
   ])('with %j is refused', (changes, problem) => {
     expect(problemsOf(read(changes)).join('\n')).toContain(problem);
+  });
+
+  it('with accents that were encoded twice is refused, and with every other spelling of a name it is read', () => {
+    const named = (name: string) => read({ days: [{ date: '2027-07-26', name }] });
+    for (const letter of 'áéíóúüñÁÉÍÓÚÜÑ°«»') {
+      const twice = new TextDecoder('windows-1252').decode(Buffer.from(`Fiesta ${letter} de julio`));
+      expect(problemsOf(named(twice)), letter).toEqual([expect.stringContaining('encoded twice')]);
+      expect(named(`Fiesta ${letter} de julio`).ok, letter).toBe(true);
+    }
+    expect(named('Visita a SÃO PAULO').ok).toBe(true);
   });
 
   it.each(['', 'no JSON', '[]', 'null', '"D.S."'])('that is %j is refused', (text) => {
