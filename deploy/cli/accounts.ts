@@ -41,8 +41,8 @@ export function addAccountsCommands(program: PadronCommand, context: CommandCont
     .requiredOption('--plan <plan>', plans)
     .option('--email <address>', 'where operational notices go', emailOf)
     .option('--contract <reference>', "data-processing contract; opens natural persons' records")
-    .option('--contract-from <day>', 'first day of the contract, YYYY-MM-DD (default: today in Lima)')
-    .option('--contract-until <day>', 'last day of the contract, YYYY-MM-DD (default: open)')
+    .option('--contract-from <day>', 'first day of the contract, YYYY-MM-DD (default: today in Lima)', dayOf)
+    .option('--contract-until <day>', 'last day of the contract, YYYY-MM-DD (default: open)', dayOf)
     .examples(
       'accounts create --name "Estudio Uno" --plan crecimiento',
       'accounts create --name "Banco Dos" --plan empresa --contract CTD-2026-014 --json',
@@ -156,8 +156,8 @@ function contractOf({ contract, contractFrom, contractUntil }: CreateOptions) {
       throw new CommandError('Days of a contract without a contract.', 'Give its reference with --contract.');
     return null;
   }
-  const from = contractFrom === undefined ? limaDay(new Date()) : dayOf(contractFrom);
-  const until = contractUntil === undefined ? null : dayOf(contractUntil);
+  const from = contractFrom ?? limaDay(new Date());
+  const until = contractUntil ?? null;
   checkDays(from, until);
   return { reference: filled(contract, '--contract'), from, until };
 }

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { z } from 'zod';
 import { startOfLimaDay } from '../../schemas/lima-time.ts';
 import { isRegisterName, type RegisterName, registerNames } from '../../schemas/registers.ts';
@@ -13,6 +13,14 @@ export const registerArgument = `one of: ${registerNames.join(', ')}`;
 export class PadronCommand extends Command {
   override createCommand(name?: string): PadronCommand {
     return new PadronCommand(name);
+  }
+
+  override createOption(flags: string, description?: string): Option {
+    return new NamedOption(flags, description);
+  }
+
+  override createArgument(name: string, description?: string): Argument {
+    return new NamedArgument(name, description);
   }
 
   registerArgument(): this {
@@ -65,8 +73,30 @@ export class PadronCommand extends Command {
   }
 }
 
-// The functions below check arguments and options. Commander passes on their errors as they are and adds no name of an
-// argument, so each message shows what is wrong.
+// Commander names the option or argument only in errors of its own, so these classes put the name before ours.
+
+class NamedOption extends Option {
+  override argParser<T>(parse: (text: string, previous: T) => T): this {
+    return super.argParser<T>((text, previous) => named(this.long ?? this.flags, () => parse(text, previous)));
+  }
+}
+
+class NamedArgument extends Argument {
+  override argParser<T>(parse: (text: string, previous: T) => T): this {
+    return super.argParser<T>((text, previous) => named(`<${this.name()}>`, () => parse(text, previous)));
+  }
+}
+
+function named<T>(name: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    throw new CommandError(`${name}: ${error.message}`, error.advice);
+  }
+}
+
+// The functions below check the text of an option or argument. Their messages show the text, and not the name.
 
 export function wholeNumber(text: string): number {
   const value = Number(text);

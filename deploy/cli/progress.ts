@@ -36,6 +36,18 @@ export class ProgressLine {
   }
 }
 
+/** Finds what is new among lines that are read again and again, such as the progress of steps that run side by side. */
+export class ChangedLines {
+  #before: readonly string[] = [];
+
+  /** Returns the lines that the last call did not have. A call without lines counts as none: the reading failed. */
+  of(lines: readonly string[]): string[] {
+    const changed = lines.filter((line) => !this.#before.includes(line));
+    if (lines.length > 0) this.#before = lines;
+    return changed;
+  }
+}
+
 /**
  * Makes a line such as "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total of 0 and a rate
  * below 1 row/s are not shown.

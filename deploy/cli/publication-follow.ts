@@ -12,7 +12,7 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { type FetchResult, publicationQueue, publishWorkflowId } from '../../workflows/publication/messages.ts';
 import type { ScheduledRun } from '../../workflows/publication/schedule.ts';
 import { type CommandContext, CommandError } from './context.ts';
-import { figure, progressText, share } from './progress.ts';
+import { ChangedLines, figure, progressText, share } from './progress.ts';
 
 const pollMs = 250;
 const progressEveryMs = 1_000;
@@ -196,13 +196,13 @@ function megabytes(bytes: number): string {
 }
 
 /**
- * Prints the heartbeats of a workflow's activities as lines, at most once a second. It leaves out a line that is the
- * same as the line before it.
+ * Prints the heartbeats of a workflow's activities as lines, at most once a second. It leaves out the lines that did not
+ * change within that second.
  */
 class StepProgress {
   readonly #follow: Follow;
   readonly #workflowId: string;
-  #last = '';
+  readonly #changed = new ChangedLines();
   #nextAt = 0;
 
   constructor(follow: Follow, workflowId: string) {
@@ -213,10 +213,7 @@ class StepProgress {
   async note(): Promise<void> {
     if (Date.now() < this.#nextAt) return;
     this.#nextAt = Date.now() + progressEveryMs;
-    for (const line of await this.#lines()) {
-      if (line !== this.#last) this.#follow.note(`  ${line}`);
-      this.#last = line;
-    }
+    for (const line of this.#changed.of(await this.#lines())) this.#follow.note(`  ${line}`);
   }
 
   /** Errors are ignored, because an ended workflow or a busy server must not fail a command that only waits. */

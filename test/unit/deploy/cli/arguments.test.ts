@@ -105,11 +105,12 @@ describe('a command with the options that several share', () => {
     });
   });
 
-  test('checks what it is given', () => {
-    expect(refusal(() => parsed(make().limitOption(20), '--limit', 'all')).message).toContain('"all"');
-    expect(refusal(() => parsed(make().registerOption(), '--register', 'ruc')).message).toContain('"ruc"');
-    expect(refusal(() => parsed(make().accountOption(), '--account', 'uno')).message).toContain('"uno"');
-    expect(refusal(() => parsed(make().registerArgument(), 'ruc')).message).toContain('"ruc"');
+  test('checks what it is given, and names the option or argument that is wrong', () => {
+    const message = (command: PadronCommand, ...words: string[]) => refusal(() => parsed(command, ...words)).message;
+    expect(message(make().limitOption(20), '--limit', 'all')).toBe('--limit: "all" is not a whole number from 1.');
+    expect(message(make().registerOption(), '--register', 'ruc')).toBe('--register: There is no register "ruc".');
+    expect(message(make().accountOption(), '--account', 'uno')).toBe('--account: "uno" is not a whole number from 1.');
+    expect(message(make().registerArgument(), 'ruc')).toBe('<register>: There is no register "ruc".');
   });
 
   test('ends its --help with remarks and examples, each a line that can be copied', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProgressLine, progressText } from '../../../../deploy/cli/progress.ts';
+import { ChangedLines, ProgressLine, progressText } from '../../../../deploy/cli/progress.ts';
 
 test('rows, share, rate and time left; what is not known is left out', () => {
   expect(progressText('replay', 250_000, 1_000_000, 50_000)).toBe(
@@ -32,4 +32,16 @@ test('another kind of work starts its own clock and is shown at once', () => {
   progress.report('verify state', 2, 100);
   progress.report('verify history', 3, 100);
   expect(lines).toEqual(['verify state: 1 of 100 rows (1 %)', 'verify history: 3 of 100 rows (3 %)']);
+});
+
+test('of two lines that are read again and again, only the one that changed is shown', () => {
+  const changed = new ChangedLines();
+  expect(changed.of(['downloaded 1 MB', 'attempt 2'])).toEqual(['downloaded 1 MB', 'attempt 2']);
+  expect(changed.of(['downloaded 1 MB', 'attempt 2'])).toEqual([]);
+  expect(changed.of(['downloaded 2 MB', 'attempt 2'])).toEqual(['downloaded 2 MB']);
+  expect(changed.of(['attempt 2'])).toEqual([]);
+  // Nothing could be read for a moment.
+  expect(changed.of([])).toEqual([]);
+  expect(changed.of(['attempt 2'])).toEqual([]);
+  expect(changed.of(['attempt 3'])).toEqual(['attempt 3']);
 });
