@@ -1,3 +1,4 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import pc from 'picocolors';
 
 /** The functions that `runInForeground` gives to a command that runs until Ctrl-C. */
@@ -17,6 +18,21 @@ export interface Foreground {
   /** Ends the command with exit code 0, when it has done its work. */
   end(): void;
 }
+
+const exitUsage = 2;
+
+/** Reads the arguments of a program. An argument that it does not take ends the program, with its help and no stack. */
+export function readArguments<const Config extends ParseArgsConfig>(help: string, config: Config) {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${help}`);
+    process.exit(exitUsage);
+  }
+}
+
+/** The options of a program that takes only --help. */
+export const helpOption = { options: { help: { type: 'boolean', short: 'h' } } } as const;
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const secondSignalExitCode = 130;

@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util';
 import { readLocalConfig, removeEndpoints, stackPaths, writeEndpoints } from './config.ts';
-import { addressTable, runInForeground } from './foreground.ts';
+import { addressTable, helpOption, readArguments, runInForeground } from './foreground.ts';
 import { startStack } from './stack.ts';
 
 const help = `npm run local: starts the engines alone (PostgreSQL, Kafka, schema registry, ClickHouse, Temporal) and waits.
@@ -13,7 +12,7 @@ Settings:
   PADRON_LOCAL_DIR     folder of data and addresses (default .local of this checkout)
   PADRON_PROGRAMS_DIR  folder of fetched programs (default .local/programs)`;
 
-if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) {
+if (readArguments(help, helpOption).values.help) {
   console.log(help);
 } else {
   const paths = stackPaths(readLocalConfig().localDirectory);

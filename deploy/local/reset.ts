@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { readLocalConfig, stackPaths } from './config.ts';
+import { helpOption, readArguments } from './foreground.ts';
 import { lockOwner } from './process.ts';
 import { stackLockFile } from './stack.ts';
 
 const help =
   'npm run local:reset: deletes the data of the local stack. Fetched programs stay. Refuses while the stack runs.';
 
-if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) {
+if (readArguments(help, helpOption).values.help) {
   console.log(help);
 } else {
   const paths = stackPaths(readLocalConfig().localDirectory);

@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util';
 import { readLocalConfig, removeEndpoints, stackPaths, writeEndpoints } from './config.ts';
-import { addressTable, type Foreground, runInForeground } from './foreground.ts';
+import { addressTable, type Foreground, helpOption, readArguments, runInForeground } from './foreground.ts';
 import { startProduct } from './product.ts';
 import { startStack } from './stack.ts';
 
@@ -11,7 +10,7 @@ While it runs, \`npx padron …\` finds the addresses by itself (.local/run/endp
 Variables of the environment reach the processes (SOURCE_PADRON_REDUCIDO_URL, LOG_LEVEL, …); an engine whose address is
 in the environment is used and not started. Logs: .local/data/logs.`;
 
-if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) console.log(help);
+if (readArguments(help, helpOption).values.help) console.log(help);
 else process.exitCode = await runInForeground(start);
 
 async function start(foreground: Foreground): Promise<void> {

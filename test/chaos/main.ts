@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { readArguments } from '../../deploy/local/foreground.ts';
 import { runDeliveryChaos } from './delivery.ts';
 import { faultsOf, percent, repeatedShare } from './delivery-ledger.ts';
 import { runChaos } from './publication.ts';
@@ -21,7 +21,7 @@ Exit code 0 only if nothing differs.
   npm run chaos -- delivery                    10 minutes, a kill every 20 s: 30 of them, longer where one is long in coming back
   npm run chaos -- delivery --seconds 120`;
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readArguments(help, {
   allowPositionals: true,
   options: {
     help: { type: 'boolean', short: 'h' },

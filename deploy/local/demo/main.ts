@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import {
   demoDirectory,
@@ -9,7 +8,7 @@ import {
   stackPaths,
   writeEndpoints,
 } from '../config.ts';
-import { type Foreground, runInForeground } from '../foreground.ts';
+import { type Foreground, readArguments, runInForeground } from '../foreground.ts';
 import { type Chain, startChain } from './chain.ts';
 import {
   printAsked,
@@ -45,7 +44,7 @@ const { localDirectory, addresses } = readLocalConfig();
 const directory = demoDirectory(localDirectory);
 const paths = stackPaths(directory);
 
-const { values } = parseArgs({
+const { values } = readArguments(help, {
   options: {
     help: { type: 'boolean', short: 'h' },
     exit: { type: 'boolean' },
