@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
+import { readBuild } from '../pipelines/runtime/build.ts';
 import { makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
 import { resolverFor } from '../pipelines/runtime/egress/policy.ts';
@@ -170,7 +171,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   // The part registered last stops first. Streams must stop before the server, whose stop waits for open streams.
   streams.start();
   lifecycle.onStop('event streams', () => streams.stop());
-  log.info({ port: serving.port }, 'listening');
+  log.info({ ...readBuild(), port: serving.port }, 'listening');
 });
 
 // The Temporal client connects at its first use, so that the API starts and answers look-ups while Temporal is down.

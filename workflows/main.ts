@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { z } from 'zod';
 import { openArchive } from '../pipelines/archive/open.ts';
 import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
+import { readBuild } from '../pipelines/runtime/build.ts';
 import { makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import {
   archiveBlock,
@@ -68,9 +68,7 @@ const queryTimeoutMs = 130_000;
 
 // The mailer is made here only to report a missing SMTP_FROM before anything is opened. It does not connect.
 const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
+const build = readBuild();
 const log = makeLogger('worker', configuration.LOG_LEVEL);
 const stopTracing = await startTracing('worker', configuration, log);
 const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
@@ -112,7 +110,7 @@ await lifecycle.run(async () => {
     namespace,
     keyRing: configuration.WEBHOOK_SECRET_KEYS,
     policy: webhookEgressPolicy(configuration),
-    version,
+    version: build.version,
     buildId: configuration.DELIVERY_BUILD_ID,
     log,
     metrics,
@@ -139,7 +137,7 @@ await lifecycle.run(async () => {
   };
   const { server, port } = await serveHealth(health, configuration.HTTP_HOST, configuration.HTTP_PORT);
   lifecycle.onStop('health', () => void server.close());
-  log.info({ port }, 'listening');
+  log.info({ ...build, port }, 'listening');
 });
 
 async function publicationDependencies(

@@ -1,3 +1,5 @@
+import { CommanderError } from 'commander';
+import { readBuild } from '../../pipelines/runtime/build.ts';
 import { readLocalConfig, runningEndpointsFile } from '../local/config.ts';
 import { PadronCommand } from './arguments.ts';
 import { CommandContext, CommandError } from './context.ts';
@@ -19,10 +21,21 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`${explain(error)}\n`);
   process.exit(1);
 });
+// Progress and remarks are advice: the work goes on when nobody reads them any more.
+process.stderr.on('error', () => {});
 
+const isVersionAsked = process.argv[2] === '--version' || process.argv[2] === '-V';
 const program = new PadronCommand('padron')
+  // Commander would end the process at once, before a failed write of its help is noticed.
+  .exitOverride()
   .description('Operates the register service: accounts, tokens, registers, publications, editions, the calendar.')
   .configureHelp({ optionTerm: ({ flags, mandatory }) => (mandatory ? `${flags} (required)` : flags) })
+  .option('-V, --version', 'version and build of this release')
+  .on('option:version', () => {
+    const { version, build } = readBuild();
+    context.show({}, {}, `padron ${version} (build ${build})`);
+    throw new CommanderError(0, 'commander.version', version);
+  })
   .showHelpAfterError('(run it with --help to see what it takes)')
   .remarks(
     `Addresses come from the environment (DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, …), else from the local stack that
@@ -36,12 +49,13 @@ Progress and errors go to standard error; a command that failed ends with anothe
   );
 
 try {
-  await addNouns(program, context, process.argv[2]);
+  if (!isVersionAsked) await addNouns(program, context, process.argv[2]);
   await program.parseAsync(process.argv);
   process.exitCode = context.exitCode;
 } catch (error) {
-  process.stderr.write(`${explain(error)}\n`);
-  process.exitCode = error instanceof CommandError ? error.exitCode : 1;
+  const isExplained = error instanceof CommanderError;
+  if (!isExplained) process.stderr.write(`${explain(error)}\n`);
+  process.exitCode = isExplained || error instanceof CommandError ? error.exitCode : 1;
 } finally {
   await context.close();
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { changesTopic, registerNames } from '../../schemas/registers.ts';
+import { readBuild } from '../runtime/build.ts';
 import { makeClickhouse } from '../runtime/clickhouse.ts';
 import {
   archiveBlock,
@@ -77,7 +78,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     config.HTTP_PORT,
   );
   lifecycle.onStop('http', () => void server.close());
-  log.info({ port }, 'listening');
+  log.info({ ...readBuild(), port }, 'listening');
 
   const pool = makePool(config.DATABASE_URL, 'padron-consumers', config.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgres', () => pool.end());

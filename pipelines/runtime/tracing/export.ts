@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { context, DiagLogLevel, diag, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -23,6 +22,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { readBuild } from '../build.ts';
 import type { TracingConfiguration } from '../config.ts';
 import type { Logger } from '../log.ts';
 
@@ -96,13 +96,10 @@ function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }
 }
 
 function resourceOf(process: string) {
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
   const own = resourceFromAttributes({
     'service.namespace': 'padron',
     'service.name': `padron-${process}`,
-    'service.version': version,
+    'service.version': readBuild().version,
     'service.instance.id': randomUUID(),
   });
   return defaultResource()

@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { repositoryRoot } from '../../../../deploy/local/config.ts';
+import { ensureHead, pauseRegister } from '../../../../pipelines/editions/heads.ts';
 import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
+import { makePool } from '../../../../pipelines/runtime/postgres.ts';
 import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
 import { padronDocument, runPadron, startPadron } from '../../../support/process/command.ts';
 
@@ -74,14 +76,60 @@ test('a reader that closes the pipe, as head does, is no error of the command', 
   expect([code, stderr]).toEqual([141, '']);
 });
 
+test('--version prints version and build, without addresses', async () => {
+  const { version } = JSON.parse(readFileSync(path.join(repositoryRoot, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  for (const word of ['--version', '-V']) {
+    const shown = await runPadron([word], { PADRON_LOCAL_DIR: emptyFolder, PADRON_BUILD_ID: 'image-7' });
+    expect(shown).toEqual({ code: 0, stdout: `padron ${version} (build image-7)\n`, stderr: '' });
+  }
+});
+
+test('a wrong value of an option or an argument is named with it', async () => {
+  const limit = await runPadron(['tokens', 'list', '--limit', 'abc'], environment());
+  expect([limit.code, limit.stderr]).toEqual([
+    1,
+    'error: --limit: "abc" is not a whole number from 1.\nGive the number in digits, for example 1.\n',
+  ]);
+  const id = await runPadron(['accounts', 'show', 'uno'], environment());
+  expect([id.code, id.stderr]).toEqual([1, expect.stringMatching(/^error: <id>: "uno" is not a whole number/)]);
+  const day = ['accounts', 'create', '--name', 'X', '--plan', 'free', '--contract', 'C', '--contract-from', 'hoy'];
+  expect((await runPadron(day, environment())).stderr).toMatch(/^error: --contract-from: "hoy" is not a day/);
+});
+
+/** Runs the command in a shell. `$padron` is the command. */
+function runShell(script: string) {
+  const { status, stdout, stderr } = spawnSync(
+    'sh',
+    ['-c', `padron="$0 deploy/cli/padron.js"; ${script}`, process.execPath],
+    {
+      cwd: repositoryRoot,
+      env: { PATH: process.env.PATH ?? '', ...environment() },
+      encoding: 'utf8',
+    },
+  );
+  return { status, stdout, stderr };
+}
+
 // The device fails every write as a full disk does. Only Linux has it.
-test.runIf(process.platform === 'linux')('a full disk behind standard output is an error of the command', () => {
-  const command = '"$0" deploy/cli/padron.js accounts list > /dev/full';
-  const { status, stderr } = spawnSync('sh', ['-c', command, process.execPath], {
-    cwd: repositoryRoot,
-    env: { PATH: process.env.PATH ?? '', ...environment() },
-    encoding: 'utf8',
-  });
-  expect(status).toBe(1);
-  expect(stderr).toMatch(/^error: .*ENOSPC/);
+test.runIf(process.platform === 'linux').each(['accounts list', 'accounts --help', '--version'])(
+  'a full disk behind standard output is an error of `padron %s`',
+  (words) => {
+    const { status, stderr } = runShell(`$padron ${words} > /dev/full`);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^error: .*ENOSPC/);
+  },
+);
+
+test.each([
+  ['is full', '$padron publications list 2> /dev/full'],
+  ['has lost its reader', 'exec 3>&1; { $padron publications list 2>&1 >&3 || echo "failed: $?" >&3; } | true'],
+])('a standard error that %s changes nothing of a result', async (_how, script) => {
+  // With a paused register the command writes a remark on standard error.
+  const pool = makePool(database.DATABASE_URL, 'test', 1);
+  await ensureHead(pool, 'padron_reducido');
+  await pauseRegister(pool, 'padron_reducido', { by: 'test', reason: null });
+  await pool.end();
+  expect(runShell(script)).toMatchObject({ status: 0, stdout: 'No publications.\n' });
 });

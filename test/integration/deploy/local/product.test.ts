@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -29,6 +29,7 @@ beforeAll(async () => {
   environment = {
     TEMPORAL_NAMESPACE: await freshNamespace(shared),
     KAFKA_TOPIC_PREFIX: freshTopicPrefix(),
+    PADRON_BUILD_ID: 'build of the test',
     CONSUMER_SESSION_MS: '6000', // A killed consumer's partitions wait this long.
   };
   product = await startProduct(host, {
@@ -48,6 +49,14 @@ test('all three processes are ready and serve their metrics', async () => {
   for (const name of processNames) {
     expect(await status(`${product.urls[name]}/healthz`)).toBe(200);
     expect(await status(`${product.urls[name]}/metrics`)).toBe(200);
+  }
+});
+
+test('the start line of each process shows version and build', () => {
+  for (const name of processNames) {
+    const lines = readFileSync(path.join(host.directory, 'logs', `${name}.log`), 'utf8').split('\n');
+    const start = lines.find((line) => line.includes('"msg":"listening"')) ?? '{}';
+    expect(JSON.parse(start)).toMatchObject({ process: name, version: '0.1.0', build: 'build of the test' });
   }
 });
 
