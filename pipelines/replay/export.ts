@@ -1,4 +1,3 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
@@ -6,7 +5,6 @@ import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { openChangeFile } from '../changes/change-file.ts';
 import type { Row } from '../changes/record.ts';
 import type { Operation } from '../changes/record-bytes.ts';
-import { writeWholeFile } from '../runtime/durable-files.ts';
 import { type ProduceDependencies, replayEdition } from '../stream/produce.ts';
 import type { SelectedEdition } from './plan.ts';
 import { ReplayError } from './types.ts';
@@ -128,66 +126,53 @@ function columnsOf(register: RegisterName): ParquetColumn[] {
   ];
 }
 
-/** Writes the changes as one Parquet file, row group by row group. The file is at `path` only when it is complete. */
-export function writeParquet(
+/** Writes the changes as one Parquet file, row group by row group, waits for a slow reader, and leaves it open. */
+export async function writeParquet(
   register: RegisterName,
   batches: AsyncIterable<readonly ExportedChange[]>,
-  path: string,
+  out: Writable,
   report: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<number> {
   const columns = columnsOf(register);
-  return writeWholeFile(path, `${path}.partial`, async (partial) => {
-    const file = openSync(partial, 'w');
-    try {
-      const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)];
-      const writer = new ParquetWriter({ writer: new OpenFileWriter(file), schema, createdBy: 'padron' });
-      let group: ExportedChange[] = [];
-      let rows = 0;
-      const flush = () => {
-        const columnData = columns.map(({ element, read }) => ({
-          name: element.name,
-          data: group.map(read),
-          // With an offset index, the writer would keep an entry per page in memory until the end of the file.
-          offsetIndex: false,
-        }));
-        writer.write({ columnData, rowGroupSize: rowsPerGroup });
-        rows += group.length;
-        group = [];
-        report(rows);
-      };
-      for await (const changes of batches) {
-        signal.throwIfAborted();
-        group.push(...changes);
-        if (group.length >= rowsPerGroup) flush();
-      }
-      if (group.length > 0) flush();
-      writer.finish();
-      return rows;
-    } finally {
-      closeSync(file);
+  const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)];
+  const bytes = new CollectedBytes();
+  const writer = new ParquetWriter({ writer: bytes, schema, createdBy: 'padron' });
+  let group: ExportedChange[] = [];
+  let rows = 0;
+  const rowGroup = (): Buffer => {
+    const columnData = columns.map(({ element, read }) => ({
+      name: element.name,
+      data: group.map(read),
+      // With an offset index, the writer would keep an entry per page in memory until the end of the file.
+      offsetIndex: false,
+    }));
+    writer.write({ columnData, rowGroupSize: rowsPerGroup });
+    rows += group.length;
+    group = [];
+    report(rows);
+    return bytes.take();
+  };
+  async function* pieces(): AsyncGenerator<Buffer> {
+    for await (const changes of batches) {
+      group.push(...changes);
+      if (group.length >= rowsPerGroup) yield rowGroup();
     }
-  });
+    if (group.length > 0) yield rowGroup();
+    writer.finish();
+    yield bytes.take();
+  }
+  await pipeline(Readable.from(pieces(), { objectMode: false }), out, { signal, end: false });
+  return rows;
 }
 
-/** Writes to a file that stays open. The library's own file writer opens its file again for every megabyte. */
-class OpenFileWriter extends ByteWriter {
-  readonly #file: number;
-
-  constructor(file: number) {
-    super();
-    this.#file = file;
-  }
-
-  /** The library calls this after each row group. */
-  flush(): void {
-    const bytes = this.getBytes();
-    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
+/** Keeps what the library writes in memory, at most one row group. */
+class CollectedBytes extends ByteWriter {
+  /** Returns a copy of the bytes since the last call, because the library writes over its buffer. */
+  take(): Buffer {
+    const bytes = Buffer.from(this.getBytes());
     this.index = 0;
-  }
-
-  override finish(): void {
-    this.flush();
+    return bytes;
   }
 }
 

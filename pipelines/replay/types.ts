@@ -107,6 +107,7 @@ export type ReplayErrorCode =
   | 'edition_on_its_way'
   | 'edition_unknown'
   | 'edition_not_notified'
+  | 'output_in_use'
   | 'already_running'
   | 'shadow_differs'
   | 'verify_crashed';

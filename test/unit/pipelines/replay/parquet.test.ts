@@ -5,6 +5,7 @@ import { Writable } from 'node:stream';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, describe, expect, test } from 'vitest';
 import { exportedChanges, writeNdjson, writeParquet } from '../../../../pipelines/replay/export.ts';
+import { writeOutputFile } from '../../../../pipelines/replay/output-file.ts';
 import type { SelectedEdition } from '../../../../pipelines/replay/plan.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { checkDigit } from '../../../../schemas/ruc.ts';
@@ -37,6 +38,13 @@ const editions = [1, 2].map((number): SelectedEdition => {
 });
 const total = editions[0]!.changes + editions[1]!.changes;
 
+const parquetFile = (path: string, batches: ReturnType<typeof exportedChanges>) =>
+  writeOutputFile(
+    path,
+    (out) => writeParquet('padron_reducido', batches, out, () => {}, signal),
+    () => {},
+  );
+
 describe('an export of history', () => {
   test('as lines has every change with before, after, date and times', async () => {
     let text = '';
@@ -68,8 +76,7 @@ describe('an export of history', () => {
 
   test('as a Parquet file has the typed columns that the DuckDB example queries', async () => {
     const path = join(folder, 'changes.parquet');
-    expect(await writeParquet('padron_reducido', exportedChanges(editions), path, () => {}, signal)).toBe(total);
-    expect(existsSync(`${path}.partial`)).toBe(false);
+    expect(await parquetFile(path, exportedChanges(editions))).toBe(total);
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     const rows = async (query: string) => (await connection.runAndReadAll(query)).getRowObjectsJson();
     const types = await rows(
@@ -96,7 +103,7 @@ describe('an export of history', () => {
 
   test('as a Parquet file has times that mean the same in every zone', async () => {
     const path = join(folder, 'times.parquet');
-    await writeParquet('padron_reducido', exportedChanges(editions), path, () => {}, signal);
+    await parquetFile(path, exportedChanges(editions));
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     const rows = async (query: string) => (await connection.runAndReadAll(query)).getRowObjectsJson();
     for (const zone of ['America/Lima', 'UTC']) {
@@ -120,7 +127,7 @@ describe('an export of history', () => {
       yield* exportedChanges(editions.slice(0, 1));
       throw new Error('the disk went away');
     }
-    await expect(writeParquet('padron_reducido', broken(), path, () => {}, signal)).rejects.toThrow('went away');
+    await expect(parquetFile(path, broken())).rejects.toThrow('went away');
     expect([existsSync(path), existsSync(`${path}.partial`)]).toEqual([false, false]);
   });
 });
