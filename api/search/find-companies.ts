@@ -1,23 +1,17 @@
 import { standingOf } from '../../pipelines/consumers/company-names.ts';
 import { storedCondiciones, storedEstados } from '../../schemas/display-texts.ts';
 import type { SearchQuery } from '../../schemas/http/search.ts';
-import { foldName } from '../../schemas/names.ts';
+import { type FoldedName, foldName } from '../../schemas/names/fold.ts';
 import { registerOfCode } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { StoredRow, Taxpayers } from '../queries/look-up.ts';
 import { rowsByRegister, ubigeoOf } from '../queries/record.ts';
-import { firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
-import {
-  type Beginnings,
-  type Completions,
-  type Filters,
-  type NearWords,
-  ranksByFidelity,
-  type Tier,
-} from './statements.ts';
+import { propose } from './propose.ts';
+import type { Filters } from './question.ts';
+import { isExact, type Rank } from './rank.ts';
 import type { Candidate, NameStore } from './store.ts';
-import { rucTyped, type Terms, termsOf } from './terms.ts';
+import { rucTyped, termsOf } from './terms.ts';
 
 export interface Hit {
   company: Company;
@@ -37,8 +31,6 @@ export interface FoundCompanies {
  */
 export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | null) => Promise<FoundCompanies>;
 
-/** Number of candidates that are asked for beyond a page, because confirm() may drop some. */
-const spareCandidates = 2;
 /**
  * `most` is the largest number of rounds of candidates for a page. A page that would need more is returned with fewer
  * hits. Each round after the first asks for `more` candidates beyond the page.
@@ -68,8 +60,8 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
       const confirmed = await confirm(dependencies.taxpayers, candidates, filters);
       hits.push(...confirmed);
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
-      // propose() does not ask the tier `near` when the candidates fill the page or one of their names equals the
-      // query. If confirm() dropped such a candidate, the tier must be asked after all, in another round.
+      // propose() asks for no approximate names when the candidates fill the page or one of their names equals the
+      // query. If confirm() dropped such a candidate, they must be asked for after all, in another round.
       const wantsGuesses = hits.length < search.guessBelow && !hits.some(isExact);
       const isUnasked = wantsGuesses && confirmed.length < candidates.length;
       if (isLast && !isUnasked) return { hits, next: null };
@@ -80,88 +72,6 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
 }
 
 const nothing: FoundCompanies = { hits: [], next: null };
-
-interface Search {
-  names: NameStore;
-  terms: Terms;
-  filters: Filters;
-  /** Names a few edits away (tier `near`) are looked for only when fewer hits than this were found without them. */
-  guessBelow: number;
-}
-
-/**
- * Asks the index for candidates, one tier (`Tier`) after another. Asks a tier only while the tiers before it have given
- * fewer than `enough` candidates. The last tier, `near`, is asked only when no name equals the query, because a query
- * that equals a name was not mistyped.
- * @param given hits that were confirmed in earlier rounds
- */
-async function propose(
-  { names, terms, filters, guessBelow }: Search,
-  after: Rank | null,
-  enough: number,
-  given: readonly Hit[],
-): Promise<{ candidates: readonly Candidate[]; isLast: boolean }> {
-  const limit = enough + spareCandidates;
-  const words = await names.words();
-  const known = words.known(terms);
-  const completions = words.completions(terms.last.word);
-  const beginnings = words.beginnings(terms);
-  const ask = (tier: Tier, { near, more }: { near: readonly NearWords[]; more: number } = { near: [], more: 0 }) =>
-    names.candidates({
-      tier,
-      terms,
-      filters,
-      after,
-      limit: limit + more,
-      completions,
-      beginnings,
-      near,
-    });
-  const found: Candidate[] = [];
-  const add = (candidates: readonly Candidate[]) => void found.push(...candidates.slice(0, limit - found.length));
-
-  const place = after?.place ?? 0;
-  if (known.every(Boolean)) {
-    const mayGoOn = isThere(beginnings) && isThere(completions);
-    const any = after === null && mayGoOn && isFew(terms, completions, beginnings, limit) ? await ask('any') : null;
-    if (any?.isWhole) add(any.candidates);
-    else {
-      if (place < wordsPlace && mayGoOn) add((await ask('name')).candidates);
-      if (found.length < enough && place <= wordsPlace) {
-        const byWords = ranksByFidelity(terms)
-          ? []
-          : (any?.candidates ?? []).filter(({ rank }) => rank.place === wordsPlace);
-        add(found.length + byWords.length >= enough ? byWords : (await ask('words')).candidates);
-      }
-    }
-  }
-  const isGuessable = given.length + found.length < guessBelow && ![...given, ...found].some(isExact);
-  const mayGuess = place >= firstApproximatePlace || isGuessable;
-  if (found.length < enough && mayGuess) {
-    const near = words.nearWords(terms);
-    const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));
-    if (near.length > 0 && isEach) {
-      const before = new Set(found.map(keyOf));
-      const guessed = await ask('near', { near, more: before.size });
-      add(guessed.candidates.filter((candidate) => !before.has(keyOf(candidate))));
-    }
-  }
-  return { candidates: found, isLast: found.length < enough };
-}
-
-/** Whether few names match. Then one query of the tier `any` usually answers for the tiers `name` and `words`. */
-function isFew({ whole }: Terms, completions: Completions, beginnings: Beginnings, limit: number): boolean {
-  const begunByFew = !beginnings.more && beginnings.names < limit;
-  return whole.length > 0 ? begunByFew || !completions.more : begunByFew && !completions.more;
-}
-
-function isThere({ words, more }: { words: readonly string[]; more: boolean }): boolean {
-  return words.length > 0 || more;
-}
-
-function keyOf({ ruc, name }: Candidate): string {
-  return `${ruc} ${name}`;
-}
 
 /** A query that is a RUC finds one company or nothing, and never a natural person. */
 async function byRuc(taxpayers: CurrentRows, ruc: string, query: SearchQuery): Promise<FoundCompanies> {
@@ -231,7 +141,16 @@ async function confirm(taxpayers: CurrentRows, candidates: readonly Candidate[],
 function agreesWith({ name, form, rank }: Candidate, company: Company): boolean {
   if (rank.standing !== standingOf(company)) return false;
   const folded = foldName(company.nombre);
-  return folded.base === name && folded.form === form;
+  return (folded.base === name && folded.form === form) || isSameText(foldName(`${name} ${form}`), folded);
+}
+
+/**
+ * Compares two names without their spaces. An index that the last release folded may have another text of a name, whose
+ * words it joined otherwise or whose form it did not find. Until it is rebuilt, its names must be found as before.
+ */
+function isSameText(...names: [FoldedName, FoldedName]): boolean {
+  const [one, other] = names.map(({ base, form }) => `${base}${form}`.replaceAll(' ', ''));
+  return one === other;
 }
 
 function passes({ estado, condicion, ubigeo }: Company, filters: Filters): boolean {

@@ -3,11 +3,14 @@ import { type Match, matches, type SearchQuery } from '../../schemas/http/search
 
 /**
  * A hit's position in the order of hits. Hits are ordered by `place`, then by standing (active and habido, active,
- * other), then by how little the legal form and Ñ differ from the query, then by length of the name (the shorter
- * first), then by RUC. The order is therefore total and the same in every process.
+ * other), then by how little the legal form, the Ñ and the spelling differ from the query, then by length of the name
+ * (the shorter first), then by RUC. The order is therefore total and the same in every process.
  */
 export interface Rank {
-  /** 0 to 3 mean exacta, exacta_sin_forma, prefijo and palabras; 4 to 6 mean aproximada with one, two or more edits. */
+  /**
+   * 0 to 3 mean exacta, exacta_sin_forma, prefijo and palabras. 4 to 7 mean aproximada: with one, two or more edits, and
+   * last without one of the words.
+   */
   place: number;
   standing: number;
   mismatch: number;
@@ -18,12 +21,13 @@ export interface Rank {
 export const prefixPlace = 2;
 export const wordsPlace = 3;
 export const firstApproximatePlace = 4;
-export const lastPlace = 6;
+export const lastEditsPlace = 6;
+export const fewerWordsPlace = 7;
 
-const places = [100, 90, 70, 50, 30, 20, 10] as const;
+const places = [100, 90, 70, 50, 40, 30, 20, 10] as const;
 const perStanding = 3;
 
-/** Whether the name, with or without its legal form, equals the query. */
+/** Whether the name, with or without its legal form, is the same as the query. */
 export function isExact({ rank }: { rank: Rank }): boolean {
   return rank.place < prefixPlace;
 }
@@ -45,7 +49,7 @@ export function matchOf({ place }: Rank): Match {
 
 /** Returns a score from 0 to 100. A hit never has a higher score than the hits before it. */
 export function scoreOf({ place, standing, mismatch }: Rank): number {
-  return places[place]! - standing * perStanding - mismatch;
+  return places[place]! - standing * perStanding - Math.min(mismatch, perStanding);
 }
 
 /** Where the next page continues. */

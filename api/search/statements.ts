@@ -1,82 +1,16 @@
 import { longestLength } from '../../pipelines/consumers/company-names.ts';
-import { mayBeginForm } from '../../schemas/legal-forms.ts';
-import { firstApproximatePlace, lastPlace, prefixPlace, type Rank, wordsPlace } from './rank.ts';
-import type { Term, Terms } from './terms.ts';
+import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
+import { Draft, type Statement } from './draft.ts';
+import { type Completions, mayGoOn, type Question } from './question.ts';
+import { fewerWordsPlace, firstApproximatePlace, lastEditsPlace, prefixPlace, wordsPlace } from './rank.ts';
+import type { End, Term, Terms } from './terms.ts';
 
-/**
- * A statement and its named parameters, which are texts or lists of texts. They come from foldName(), from the words of
- * companies' names, or from filters that the schema of the request has checked.
- */
-export interface Statement {
-  query: string;
-  parameters: Record<string, unknown>;
-}
-
-/**
- * A company must have one of the texts in `estados` and one in `condiciones`, as the register writes them, and an
- * ubigeo that begins with `ubigeo`. Null accepts every text.
- */
-export interface Filters {
-  estados: readonly string[] | null;
-  condiciones: readonly string[] | null;
-  ubigeo: string | null;
-}
-
-/**
- * Words that complete the last typed word. `more` means that `words` may lack some of them. Then a query of several
- * words also looks for the last word's beginning in the names themselves (`lastWord`).
- */
-export interface Completions {
-  words: readonly string[];
-  more: boolean;
-}
-
-/**
- * `words` are the first words of all names that can begin with the query. `names` is the number of names whose first
- * word is one of `words`. `more` means that `words` may not be complete.
- */
-export interface Beginnings {
-  words: readonly string[];
-  names: number;
-  more: boolean;
-}
-
-/** A word that is a few edits away from a typed word. */
-export interface NearWords {
-  /** Index of the typed word in the query. */
-  term: number;
-  word: string;
-  edits: number;
-}
-
-/**
- * `name`: names that equal the query or begin with it. `words`: other names with all words of the query, in any order.
- * `any`: the names of `name` and `words` together, in the table's order (by standing). `near`: names that have all
- * words of the query when at least one word is read with a few edits. On the first page (`after` is null) `near` also
- * returns names that need no edits, and propose() in find-companies.ts drops them.
- */
-export type Tier = 'name' | 'words' | 'any' | 'near';
-
-export interface Question {
-  tier: Tier;
-  terms: Terms;
-  filters: Filters;
-  /** Only hits after this rank are wanted. Null on the first page, and always null in the tier `any`. */
-  after: Rank | null;
-  limit: number;
-  completions: Completions;
-  beginnings: Beginnings;
-  /** The words of names that are near a typed word. Only the tier `near` uses them. */
-  near: readonly NearWords[];
-}
-
-/**
- * Whether names are also ordered by likeness to the query. That is so when the query has a legal form or an Ñ, which
- * some names share and others lack.
- */
-export function ranksByFidelity({ form, enie }: Terms): boolean {
-  return form !== '' || enie.length > 0;
-}
+/** Length of the column ranked_name.begin, in characters. */
+const beginLength = 16;
+/** Largest number of completions that the tier `near` uses, because every name is compared with each completion. */
+const maxEndsBesideMistakes = 64;
+/** The tier `fewer` shows names that have all terms but one only if fewer names than this have those terms. */
+const maxNamesWithFewerWords = 1_000;
 
 /**
  * Makes the statement for a question.
@@ -84,213 +18,175 @@ export function ranksByFidelity({ form, enie }: Terms): boolean {
  *   the best rows in the order of ranks. If that order differs from the table's, ClickHouse reads every matching row.
  */
 export function statementOf(question: Question, firstRows: number | null): Statement {
-  const statement = new Draft(question, firstRows);
+  const draft = new Draft(question, firstRows);
   const { tier, terms } = question;
-  if (tier === 'near') return statement.finish([nearWords(statement, question)]);
-  if (tier === 'name') return statement.finish(names(statement, question));
-  const conditions = allWords(statement, question);
-  if (tier === 'words')
-    return statement.finish([
-      statement.select(`${wordsPlace}`, [wordsPlace], [`NOT ${byName(statement, terms)}`, ...conditions]),
-    ]);
-  const begins = `startsWith(name, ${statement.text(terms.base)})`;
-  const place = `if(${begins}, ${placeOfName(statement, terms)}, ${wordsPlace})`;
-  return statement.finish([statement.select(place, [], conditions)]);
+  if (tier === 'fewer') return draft.finish([fewerWords(draft, question)]);
+  if (tier === 'near') return draft.finish([nearWords(draft, question)]);
+  if (tier === 'same') return draft.finish([sameNames(draft, terms)]);
+  if (tier === 'name') return draft.finish(names(draft, question));
+  const conditions = allTerms(draft, question);
+  if (tier === 'words') {
+    const others = [`NOT ${isSame(draft, terms)}`, `NOT ${byName(draft, terms)}`, ...conditions];
+    return draft.finish([draft.select({ place: `${wordsPlace}`, places: [wordsPlace], conditions: others })]);
+  }
+  const begins = `startsWith(name, ${draft.text(terms.base)})`;
+  const place = `multiIf(${isSame(draft, terms)}, ${placeOfSame(draft, terms)}, ${begins}, ${prefixPlace}, ${wordsPlace})`;
+  const otherSpelling = `toUInt8(place < ${prefixPlace} AND ${isSpelledOtherwise(draft, terms)})`;
+  return draft.finish([draft.select({ place, places: [], conditions, otherSpelling })]);
 }
 
 /**
- * Makes the queries for names that equal the query or begin with it. When no name has the last typed word as a whole
- * word, no name equals the query. Then only names that begin with the query are searched.
+ * Makes the queries for names that are the same as the query and for names that begin with it. No name is the same when
+ * none has the last typed word as a whole word. The second query is left out when no name begins with the query.
  */
-function names(statement: Draft, question: Question): string[] {
+function names(draft: Draft, question: Question): string[] {
   const { terms, completions } = question;
-  const length = Math.min(terms.base.length, longestLength);
-  const goesOn = [`length >= ${length}`, ...goingOn(statement, question)];
-  if (!completions.words.includes(terms.last.word)) return [statement.select(`${prefixPlace}`, [prefixPlace], goesOn)];
-  const typed = [...terms.whole, terms.last].map(({ word }) => word);
-  const allWords = `hasAllTokens(words, ${statement.list(typed)})`;
-  const isIt = `name = ${statement.text(terms.base)}`;
-  return [
-    statement.select(placeOfName(statement, terms), [0, 1], [`length = ${length}`, allWords, isIt], true),
-    statement.select(`${prefixPlace}`, [prefixPlace], [...goesOn, `NOT (${isIt})`]),
-  ];
+  const selects: string[] = [];
+  const isOneWord = terms.last.same.length === 1 && terms.last.parts.length === 0;
+  if (!isOneWord || completions[0]!.words.includes(terms.last.word)) {
+    selects.push(sameNames(draft, terms));
+  }
+  if (selects.length === 0 || mayGoOn(question)) {
+    const length = Math.min(terms.base.length, longestLength);
+    const begun = mayGoOn(question) ? goingOn(draft, question) : ['0'];
+    const conditions = [`length >= ${length}`, ...begun, `NOT ${isSame(draft, terms)}`];
+    selects.push(draft.select({ place: `${prefixPlace}`, places: [prefixPlace], conditions }));
+  }
+  return selects;
+}
+
+function sameNames(draft: Draft, terms: Terms): string {
+  const [place, places] = [placeOfSame(draft, terms), [0, 1]];
+  const otherSpelling = `toUInt8(${isSpelledOtherwise(draft, terms)})`;
+  return draft.select({ place, places, conditions: [isSame(draft, terms)], otherSpelling, isRanked: true });
+}
+
+/** Makes the condition for names that are the same as the query when they are written in one of its ways. */
+function isSame(draft: Draft, { letters }: Terms): string {
+  return `hasAnyTokens(letters, ${draft.list(letters)})`;
+}
+
+function placeOfSame(draft: Draft, { form }: Terms): string {
+  return `if(form = ${draft.text(form)}, 0, 1)`;
+}
+
+function isSpelledOtherwise(draft: Draft, { base }: Terms): string {
+  return `name != ${draft.text(base)}`;
 }
 
 /**
  * Makes the conditions for names that begin with the query. The conditions on words use indexes, so ClickHouse reads
  * few names. Without these conditions it would read all names when none begins with the query.
  */
-function goingOn(statement: Draft, { terms, completions, beginnings }: Question): string[] {
-  const { whole, last, base } = terms;
+function goingOn(draft: Draft, { terms, completions, beginnings }: Question): string[] {
+  const { base, typed, ends } = terms;
+  const last = ends[0]!.begin;
   const conditions: string[] = [];
-  if (!beginnings.more) conditions.push(`hasAnyTokens(first_word, ${statement.list(beginnings.words)})`);
-  const between = whole.slice(1).map(({ word }) => word);
-  if (between.length > 0) conditions.push(`hasAllTokens(words, ${statement.list(between)})`);
-  const isLone = base === last.word;
-  if (!isLone && !completions.more) conditions.push(`hasAnyTokens(words, ${statement.list(completions.words)})`);
-  if (beginnings.more || !isLone) conditions.push(byName(statement, terms));
+  if (!beginnings.more) conditions.push(`hasAnyTokens(first_word, ${draft.list(beginnings.words)})`);
+  const between = typed.slice(1).filter((word) => word !== last);
+  if (between.length > 0) conditions.push(`hasAllTokens(words, ${draft.list(between)})`);
+  const isLone = base === last;
+  const { words, more } = completions[0]!;
+  if (!isLone && !more) conditions.push(`hasAnyTokens(words, ${draft.list(words)})`);
+  if (beginnings.more || !isLone) conditions.push(byName(draft, terms));
   return conditions;
 }
 
-function placeOfName(statement: Draft, { base, form }: Terms): string {
-  return `multiIf(name != ${statement.text(base)}, ${prefixPlace}, form = ${statement.text(form)}, 0, 1)`;
-}
-
-/** Largest number of completions that the tier `near` uses, because every name is compared with each completion. */
-const maxEndsBesideMistakes = 64;
-
-function nearWords(statement: Draft, question: Question): string {
-  const { terms, completions, near } = question;
-  const all = [...terms.whole, terms.last];
-  const conditions: string[] = [];
-  const edits: string[] = [];
-  for (const [index, { same }] of all.entries()) {
-    const as = index === all.length - 1 ? [...same, ...completions.words.slice(0, maxEndsBesideMistakes)] : same;
-    const ofTerm = near.filter(({ term }) => term === index);
-    const once = [...as, ...ofTerm.filter((each) => each.edits === 1).map(({ word }) => word)];
-    const any = statement.list([...new Set([...as, ...ofTerm.map(({ word }) => word)])]);
-    conditions.push(`hasAnyTokens(words, ${any})`);
-    if (ofTerm.length > 0) {
-      const typed = statement.list(as);
-      const oneEdit = statement.list(once);
-      edits.push(`multiIf(hasAny(each, ${typed}), 0, hasAny(each, ${oneEdit}), 1, 2)`);
-    }
-  }
-  const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
-  const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastPlace}))`;
-  const places = Array.from({ length: lastPlace + 1 - firstApproximatePlace }, (_, at) => firstApproximatePlace + at);
-  // On the first page propose() in find-companies.ts drops the names that have all words, because excluding these names
-  // here costs more than reading their rows.
-  if (question.after !== null) conditions.push(`NOT (${allWords(statement, question).join(' AND ')})`);
-  return statement.select(place, places, conditions);
-}
-
 /** Compares the short column `begin` first. Whole names are read only for queries that are longer than this column. */
-function byName(statement: Draft, { base }: Terms): string {
-  const begin = `startsWith(begin, ${statement.text(base.slice(0, beginLength))})`;
+function byName(draft: Draft, { base }: Terms): string {
+  const begin = `startsWith(begin, ${draft.text(base.slice(0, beginLength))})`;
   if (base.length <= beginLength) return begin;
-  return `(${begin} AND startsWith(name, ${statement.text(base)}))`;
+  return `(${begin} AND startsWith(name, ${draft.text(base)}))`;
 }
 
-function allWords(statement: Draft, { terms, completions }: Question): string[] {
-  return [...wholeWords(statement, terms.whole), lastWord(statement, terms, completions)];
+function allTerms(draft: Draft, { terms, completions }: Question): string[] {
+  return [...wholeTerms(draft, terms.whole), lastTerm(draft, terms, completions)];
 }
 
-function wholeWords(statement: Draft, terms: readonly Term[]): string[] {
-  const plain = terms.filter(({ same }) => same.length === 1).map(({ word }) => word);
-  const others = terms.filter(({ same }) => same.length > 1);
+function wholeTerms(draft: Draft, terms: readonly Term[]): string[] {
+  const isPlain = ({ same, parts }: Term) => same.length === 1 && parts.length === 0;
+  const plain = terms.filter(isPlain).map(({ word }) => word);
+  const others = terms.filter((term) => !isPlain(term));
   return [
-    ...(plain.length > 0 ? [`hasAllTokens(words, ${statement.list(plain)})`] : []),
-    ...others.map(({ same }) => `hasAnyTokens(words, ${statement.list(same)})`),
+    ...(plain.length > 0 ? [`hasAllTokens(words, ${draft.list(plain)})`] : []),
+    ...others.map(({ same, parts }) => {
+      const any = `hasAnyTokens(words, ${draft.list(same)})`;
+      return parts.length === 0 ? any : `(${any} OR hasAllTokens(words, ${draft.list(parts)}))`;
+    }),
   ];
 }
 
-/** Makes the condition on the last typed word, which may be the beginning of a word or of the legal form. */
-function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more }: Completions): string {
-  const isLone = whole.length === 0;
-  // A lone word uses only its listed completions, because without other words too many names would have to be read.
-  const isRead = more && !isLone;
-  const ends = isRead ? last.same : [...new Set([...last.same, ...words])];
-  const choices = [`hasAnyTokens(words, ${statement.list(ends)})`];
-  if (isRead) {
-    const begin = statement.text(last.word);
-    choices.push(`startsWith(words, ${begin})`, `position(words, concat(' ', ${begin})) > 0`);
-  }
-  if (!isLone && base.endsWith(` ${last.word}`) && mayBeginForm(last.word))
-    choices.push(`startsWith(form, ${statement.text(last.word)})`);
-  return `(${choices.join(' OR ')})`;
+/** Makes the condition on the last term, which may be unfinished in each of its ways of going on. */
+function lastTerm(draft: Draft, terms: Terms, completions: readonly Completions[]): string {
+  const choices = terms.ends.map((end, index) => endOf(draft, terms, end, completions[index]!));
+  return choices.length === 1 ? choices[0]! : `(${choices.join(' OR ')})`;
 }
 
-/** Length of the column ranked_name.begin, in characters. */
-const beginLength = 16;
-
-class Draft {
-  readonly #parameters: Record<string, unknown> = {};
-  readonly #question: Question;
-  readonly #isRanked: boolean;
-  readonly #rows: number;
-  readonly #always: readonly string[];
-  readonly #mismatch: string | null;
-  #count = 0;
-
-  constructor(question: Question, firstRows: number | null) {
-    this.#question = question;
-    this.#isRanked = firstRows === null;
-    this.#rows = firstRows ?? question.limit;
-    this.#always = ['is_deleted = 0', ...this.#filters(question.filters)];
-    this.#mismatch = this.#mismatchOf(question.terms);
+/** Makes the condition on one way of going on. Its word may also be the beginning of the legal form. */
+function endOf(
+  draft: Draft,
+  { whole, last, base }: Terms,
+  { before, begin }: End,
+  { words, more }: Completions,
+): string {
+  const isLone = whole.length === 0 && before.length === 0;
+  // A lone word uses only its listed completions, because without other words too many names would have to be read.
+  const isRead = more && !isLone;
+  const same = last.parts.length === 0 ? last.same : [begin];
+  const choices = [`hasAnyTokens(words, ${draft.list(isRead ? same : [...new Set([...same, ...words])])})`];
+  if (isRead) {
+    const text = draft.text(begin);
+    choices.push(`startsWith(words, ${text})`, `position(words, concat(' ', ${text})) > 0`);
   }
+  if (!isLone && base.endsWith(` ${begin}`) && mayBeginForm(begin))
+    choices.push(`startsWith(form, ${draft.text(begin)})`);
+  const end = `(${choices.join(' OR ')})`;
+  return before.length === 0 ? end : `(hasAllTokens(words, ${draft.list(before)}) AND ${end})`;
+}
 
-  list(values: readonly string[]): string {
-    return this.#add(values, 'Array(String)');
+function nearWords(draft: Draft, question: Question): string {
+  const { terms, near } = question;
+  const all = [...terms.whole, terms.last];
+  const edits: string[] = [];
+  const conditions = all.map((_, index) => nearTerm(draft, question, index));
+  for (const [index] of all.entries()) {
+    const ofTerm = near.filter(({ term }) => term === index);
+    if (ofTerm.length === 0) continue;
+    const asTyped = wordsOf(question, index);
+    const oneEdit = [...asTyped, ...ofTerm.filter((each) => each.edits === 1).map(({ word }) => word)];
+    edits.push(`multiIf(hasAny(each, ${draft.list(asTyped)}), 0, hasAny(each, ${draft.list(oneEdit)}), 1, 2)`);
   }
+  const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
+  const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastEditsPlace}))`;
+  const count = lastEditsPlace + 1 - firstApproximatePlace;
+  const places = Array.from({ length: count }, (_, at) => firstApproximatePlace + at);
+  // On the first page propose.ts drops the names that have all terms, because excluding these names here costs more
+  // than reading their rows.
+  if (question.after !== null) conditions.push(`NOT (${allTerms(draft, question).join(' AND ')})`);
+  return draft.select({ place, places, conditions });
+}
 
-  text(value: string): string {
-    return this.#add(value, 'String');
-  }
+/** Returns the words that stand for a term without an edit. */
+function wordsOf({ terms, completions }: Question, index: number): string[] {
+  if (index < terms.whole.length) return [...terms.whole[index]!.same];
+  const ends = terms.ends.flatMap(({ before }, at) => (before.length === 0 ? completions[at]!.words : []));
+  return [...new Set([...terms.last.same, ...ends.slice(0, maxEndsBesideMistakes)])];
+}
 
-  /**
-   * @param place SQL for a row's place: how well its name matches (`place` of Rank in rank.ts)
-   * @param places all places that this SQL can give, lowest first. With fewer than two of them, the rows are not ordered
-   *   by place. It is empty for the tier `any`.
-   */
-  select(place: string, places: readonly number[], conditions: readonly string[], isRanked = this.#isRanked): string {
-    const { after } = this.#question;
-    const byPlace = places.length > 1;
-    const byMismatch = this.#mismatch !== null;
-    const keys = [
-      ...(isRanked && byPlace ? (['place'] as const) : []),
-      'standing' as const,
-      ...(isRanked && byMismatch ? (['mismatch'] as const) : []),
-      ...(['length', 'ruc'] as const),
-    ];
-    const where = [...this.#always, ...conditions];
-    if (after !== null && places.length > 0) {
-      if (after.place > places.at(-1)!) where.push('0');
-      else if (after.place >= places[0]!)
-        where.push(`(${keys.join(', ')}) > (${keys.map((key) => after[key]).join(', ')})`);
-    }
-    return `SELECT name, form, toString(ruc) AS ruc_text, standing, length, toUInt8(${place}) AS place,
-  toUInt8(${this.#mismatch ?? '0'}) AS mismatch, ruc
-FROM ranked_name WHERE ${where.join(' AND ')}
-ORDER BY ${keys.join(', ')} LIMIT ${this.#rows}`;
-  }
+/** Makes the condition for names that have a term as typed or with a few edits. */
+function nearTerm(draft: Draft, question: Question, index: number): string {
+  const { terms, near } = question;
+  const { parts } = terms.whole[index] ?? terms.last;
+  const mistyped = near.filter(({ term }) => term === index).map(({ word }) => word);
+  const any = `hasAnyTokens(words, ${draft.list([...new Set([...wordsOf(question, index), ...mistyped])])})`;
+  return parts.length === 0 ? any : `(${any} OR hasAllTokens(words, ${draft.list(parts)}))`;
+}
 
-  finish(selects: readonly string[]): Statement {
-    if (selects.length === 1) return { query: selects[0]!, parameters: this.#parameters };
-    const order = 'ORDER BY place, standing, mismatch, length, ruc';
-    const query = `SELECT name, form, ruc_text, standing, length, place, mismatch
-FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
-    return { query, parameters: this.#parameters };
-  }
-
-  /**
-   * Returns SQL for a number that is higher when a name's Ñ or legal form differs from the typed one. Returns null when
-   * the query has neither of them, because the number would then be the same for all names.
-   */
-  #mismatchOf({ form, enie }: Terms): string | null {
-    const parts: string[] = [];
-    if (enie.length > 0) {
-      const typed = this.list(enie.map((word) => ` ${word}`));
-      parts.push(`2 * toUInt8(NOT arrayAll(each -> position(concat(' ', enie), each) > 0, ${typed}))`);
-    }
-    if (form !== '') parts.push(`toUInt8(form != ${this.text(form)})`);
-    return parts.length === 0 ? null : parts.join(' + ');
-  }
-
-  #filters({ estados, condiciones, ubigeo }: Filters): string[] {
-    const parts: string[] = [];
-    if (estados !== null) parts.push(`has(${this.list(estados)}, estado)`);
-    if (condiciones !== null) parts.push(`has(${this.list(condiciones)}, condicion)`);
-    // Where the daily register's cell is no code, confirm() in find-companies.ts compares the monthly register's.
-    if (ubigeo !== null) parts.push(`(startsWith(ubigeo, ${this.text(ubigeo)}) OR NOT match(ubigeo, '^[0-9]'))`);
-    return parts;
-  }
-
-  #add(value: unknown, type: string): string {
-    this.#count += 1;
-    const name = `value${this.#count}`;
-    this.#parameters[name] = value;
-    return `{${name}:${type}}`;
-  }
+/** Makes the query for names that have all terms but one. Such names are found for each term of `dropped` alone. */
+function fewerWords(draft: Draft, question: Question): string {
+  const all = [...question.terms.whole, question.terms.last];
+  const groups = question.dropped.map((dropped) =>
+    all.flatMap((_, index) => (index === dropped ? [] : [nearTerm(draft, question, index)])),
+  );
+  return draft.selectSmallGroups(fewerWordsPlace, groups, maxNamesWithFewerWords);
 }

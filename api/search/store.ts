@@ -1,8 +1,9 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import { registerNotLoaded } from '../problems.ts';
+import { type Question, ranksByFidelity } from './question.ts';
 import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.ts';
-import { type Question, ranksByFidelity, statementOf } from './statements.ts';
+import { statementOf } from './statements.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
 /** A row of the index of names (table `ranked_name`). It must still be compared with the company's current row. */
@@ -15,7 +16,7 @@ export interface Candidate {
 
 /**
  * Candidates in the order of ranks. `isWhole` means that no other candidates exist. If others exist in the tier `any`
- * (statements.ts), only the first rows in the table's order were read. Better candidates may then be missing.
+ * (question.ts), only the first rows in the table's order were read. Better candidates may then be missing.
  */
 export interface Candidates {
   candidates: readonly Candidate[];
@@ -43,7 +44,7 @@ const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_0
  * for a common word. Reading the names of 400 rows costs only as much as finding these rows.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
-  if (after !== null) return [];
+  if (after !== null || tier === 'same' || tier === 'fewer') return [];
   if (tier === 'any') return [100];
   if (tier === 'near') return [400];
   return ranksByFidelity(terms) ? [100, 400] : [];

@@ -1,31 +1,73 @@
-import { expansionsOf, foldName } from '../../schemas/names.ts';
+import { foldName } from '../../schemas/names/fold.ts';
+import { lettersOf, type Span } from '../../schemas/names/spans.ts';
 
-/** A typed word and the words that it may stand for. */
+/** A part of a query that a name must have. */
 export interface Term {
+  /** The part as typed, in one word. */
   word: string;
-  /** The word itself and the words that it abbreviates. */
+  /** The word itself, its other spellings, and the words that it abbreviates. A name needs one of them. */
   same: readonly string[];
+  /** Words that together stand for the term, as D and PUYAQUE do for DPUYAQUE. Empty: there are no such words. */
+  parts: readonly string[];
 }
 
-/** A query in the form in which names are searched (FoldedName in schemas/names.ts). */
+/** One way in which the last term may go on: all words of `before`, and a word that begins with `begin`. */
+export interface End {
+  before: readonly string[];
+  begin: string;
+}
+
+/** A query in the form in which names are searched (FoldedName in schemas/names/fold.ts). */
 export interface Terms {
   base: string;
   form: string;
   /** The words that were typed with Ñ. */
   enie: readonly string[];
-  /** All words but the last. */
+  /** The letters of the query in each way of writing it (`lettersOf`). A name with one of these texts is the same. */
+  letters: readonly string[];
+  /** The words of `base`, each once. */
+  typed: readonly string[];
+  /** All terms but the last, each once. */
   whole: readonly Term[];
-  /** The last word, which may be unfinished. */
+  /** The last term, which may be unfinished. */
   last: Term;
+  /** The ways in which the last term may go on. The first is that of the last typed word. */
+  ends: readonly End[];
 }
+
+/** Largest number of ways of writing a query that are compared with names. */
+const maxLetters = 64;
 
 /** Returns null when the query consists only of signs. */
 export function termsOf(query: string): Terms | null {
-  const { base, form, enie } = foldName(query.trim());
+  const { base, form, enie, spans } = foldName(query.trim());
   if (base === '') return null;
-  const words = [...new Set(base.split(' '))];
-  const terms = words.map((word): Term => ({ word, same: [word, ...expansionsOf(word)] }));
-  return { base, form, enie: enie === '' ? [] : enie.split(' '), whole: terms.slice(0, -1), last: terms.at(-1)! };
+  const terms = new Map(spans.map((span) => [span.spellings[0]!, termOf(span)]));
+  const last = termOf(spans.at(-1)!);
+  // A word that comes twice is demanded once, where it may be unfinished.
+  terms.delete(last.word);
+  const typed = [...new Set(base.split(' '))];
+  return {
+    base,
+    form,
+    enie: enie === '' ? [] : enie.split(' '),
+    letters: lettersOf(spans, maxLetters),
+    typed,
+    whole: [...terms.values()],
+    last,
+    ends: endsOf(last, base.slice(base.lastIndexOf(' ') + 1)),
+  };
+}
+
+function termOf({ spellings, parts }: Span): Term {
+  return { word: spellings[0]!, same: spellings, parts };
+}
+
+function endsOf({ same, parts }: Term, typed: string): readonly End[] {
+  if (parts.length === 0) return [{ before: [], begin: typed }];
+  const apart = { before: parts.slice(0, -1), begin: parts.at(-1)! };
+  const joined = same.map((begin) => ({ before: [], begin }));
+  return typed === same[0] ? [...joined, apart] : [apart, ...joined];
 }
 
 /** Eleven digits after the words that people write before a RUC: R.U.C., RUC N°, RUC Nº, RUC NRO., NÚMERO DE RUC. */

@@ -1,6 +1,6 @@
-import { mayBeginForm } from '../../schemas/legal-forms.ts';
-import type { Beginnings, Completions, NearWords } from './statements.ts';
-import { editsAllowed, type Term, type Terms } from './terms.ts';
+import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
+import type { Beginnings, Completions, NearWords } from './question.ts';
+import { type End, editsAllowed, type Term, type Terms } from './terms.ts';
 
 /** Words beyond this number are ignored. A word takes some 60 bytes of memory. */
 export const maxWords = 2_000_000;
@@ -48,14 +48,17 @@ export class Vocabulary {
   }
 
   /**
-   * Returns for each typed word whether it is known: whether some name may contain it or a word that it abbreviates.
-   * The last word is also known when a word or a legal form begins with it. If one word is unknown, no name contains
-   * all typed words. While the vocabulary is incomplete, every word counts as known.
+   * Returns for each term whether it is known: whether some name may contain it. The last term is also known when a
+   * word or a legal form begins with it. If one term is unknown, no name contains all of them. While the vocabulary is
+   * incomplete, every term counts as known.
    */
-  known({ whole, last }: Terms): boolean[] {
+  known({ whole, last, ends }: Terms): boolean[] {
     if (!this.#isWhole) return [...whole, last].map(() => true);
-    const isKnown = ({ same }: Term) => same.some((word) => this.#has(word));
-    return [...whole.map(isKnown), isKnown(last) || mayBeginForm(last.word) || !this.#from(last.word).next().done];
+    const hasAll = (words: readonly string[]) => words.every((word) => this.#has(word));
+    const isKnown = ({ same, parts }: Term) =>
+      same.some((word) => this.#has(word)) || (parts.length > 0 && hasAll(parts));
+    const goesOn = ({ before, begin }: End) => hasAll(before) && !this.#from(begin).next().done;
+    return [...whole.map(isKnown), isKnown(last) || mayBeginForm(ends[0]!.begin) || ends.some(goesOn)];
   }
 
   #has(word: string): boolean {
@@ -80,11 +83,11 @@ export class Vocabulary {
    * Returns the words with which the wanted names may begin, and how many names begin with them. For a query of several
    * words this is only its first word. For a query of one word these are all completions of that word.
    */
-  beginnings({ whole, last }: Terms): Beginnings {
+  beginnings({ typed }: Terms): Beginnings {
     const words: string[] = [];
     let names = 0;
-    for (const each of this.#from(whole[0]?.word ?? last.word)) {
-      if (whole.length > 0 && each.word !== whole[0]!.word) break;
+    for (const each of this.#from(typed[0]!)) {
+      if (typed.length > 1 && each.word !== typed[0]) break;
       if (each.names === 0) continue;
       if (words.length === maxCompletions) return { words, names, more: true };
       words.push(each.word);
@@ -109,8 +112,8 @@ export class Vocabulary {
   }
 
   /**
-   * Returns the nearest words of each typed word that may be mistyped (`editsAllowed`), fewest edits first. Only the
-   * first `maxMistypedWords` of these typed words get near words.
+   * Returns the nearest words of each term that may be mistyped (`editsAllowed`), fewest edits first. Only the first
+   * `maxMistypedWords` of these terms get near words.
    */
   nearWords({ whole, last }: Terms): NearWords[] {
     return [...whole, last]

@@ -1,4 +1,5 @@
-import { foldName, searchedWords } from '../../schemas/names.ts';
+import { foldName } from '../../schemas/names/fold.ts';
+import { lettersOf, searchedWords } from '../../schemas/names/spans.ts';
 import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import type { AvroCursor } from '../changes/avro.ts';
 import { headerBytes } from '../changes/record.ts';
@@ -13,6 +14,7 @@ export const nameColumns = [
   'is_deleted',
   'form',
   'words',
+  'letters',
   'enie',
   'standing',
   'length',
@@ -32,6 +34,8 @@ export const longestLength = 255;
  * early, so they are among the remembered words.
  */
 const maxKnownWords = 200_000;
+/** Largest number of ways of writing a name (`lettersOf`) in its row. Nearly all names have one. */
+export const maxStoredLetters = 12;
 
 /** The cells of the daily register that a search compares or shows. In every release a row begins with them. */
 export interface SearchedCells {
@@ -104,7 +108,7 @@ export class CompanyNames {
     // A name without letters and digits has no row in the index of names. Its company is found only by its RUC.
     if (name.base === '') return;
     const { names } = this;
-    const words = searchedWords(name.base);
+    const words = searchedWords(name);
     names.text(name.base);
     names.reserve(fixedBytes);
     names.uint64(ruc);
@@ -112,6 +116,7 @@ export class CompanyNames {
     names.uint8(isDeleted ? 1 : 0);
     names.text(name.form);
     names.text(words);
+    names.text(lettersOf(name.spans, maxStoredLetters).join(' '));
     names.text(name.enie);
     names.reserve(fixedBytes);
     names.uint8(standingOf(cells));

@@ -1,5 +1,12 @@
-import { foldName, searchedWords } from '../../schemas/names.ts';
-import { longestLength, readSearchedCells, type SearchedCells, standingOf } from '../consumers/company-names.ts';
+import { foldName } from '../../schemas/names/fold.ts';
+import { lettersOf, searchedWords } from '../../schemas/names/spans.ts';
+import {
+  longestLength,
+  maxStoredLetters,
+  readSearchedCells,
+  type SearchedCells,
+  standingOf,
+} from '../consumers/company-names.ts';
 import { wordTable } from '../consumers/materialize.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { ChangeRecords } from './change-records.ts';
@@ -86,16 +93,18 @@ export class NameCheck {
  * `nameText` makes the same text in SQL.
  */
 function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
-  const { base, form, enie } = foldName(nombre);
+  const name = foldName(nombre);
+  const { base, form, enie } = name;
   if (base === '') return null;
   const standing = standingOf({ estado, condicion });
   const length = Math.min(base.length, longestLength);
-  return [ruc, base, form, searchedWords(base), enie, standing, length, estado, condicion, ubigeo].join('\n');
+  const letters = lettersOf(name.spans, maxStoredLetters).join(' ');
+  return [ruc, base, form, searchedWords(name), letters, enie, standing, length, estado, condicion, ubigeo].join('\n');
 }
 
 /** SQL for the text that `nameTextOf` returns. */
-const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
-  estado, condicion, ubigeo)`;
+const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, letters, enie, toString(standing),
+  toString(length), estado, condicion, ubigeo)`;
 
 /**
  * The sort key of the index of names (the table `ranked_name`), which is also the order of search results. A company

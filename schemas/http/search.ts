@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { significantCharacters } from '../names.ts';
+import { significantCharacters } from '../names/fold.ts';
 import { answerOf, day, limitParameter, rucText } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
@@ -89,7 +89,7 @@ export const searchOperations = {
   buscarEmpresas: {
     summary: 'Busca empresas por su razón social',
     description:
-      'Solo empresas (RUC 20). No distingue acentos, signos ni la forma societaria; tolera errores de tipeo cuando lo demás no llena la página. Un RUC, escrito como sea (`R.U.C. N° 20131312955`), encuentra a su empresa. Hasta 1,000 resultados por consulta. Los parámetros `estado`, `condicion` y `ubigeo` filtran.',
+      'Solo empresas (RUC 20). No distingue acentos, signos, iniciales con puntos o espacios, conectores (de, la, y), abreviaturas (INV, MUN, CIA) ni la forma societaria; tolera errores de tipeo cuando lo demás no llena la página, y una palabra equivocada cuando nada coincide (`aproximada`). Un RUC, escrito como sea (`R.U.C. N° 20131312955`), encuentra a su empresa. Hasta 1,000 resultados por consulta. Los parámetros `estado`, `condicion` y `ubigeo` filtran.',
     query: searchQuery,
     answer: searchAnswer,
   },

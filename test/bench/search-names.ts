@@ -39,8 +39,17 @@ export function brandWord(luck: () => number): string {
 
 const pick = (list: readonly string[], luck: () => number) => list[Math.floor(luck() ** 2 * list.length)]!;
 
+/** The share of names with initials or an apostrophe. */
+const oddShare = 0.05;
+
+function oddWord(luck: () => number): string {
+  if (luck() < 0.5) return `D'${brandWord(luck)}`;
+  const letters = Array.from({ length: 3 }, () => pick([...'ABCDFGHJKMNPRTVZ'], luck));
+  return luck() < 0.5 ? `${letters.join('.')}.` : letters.join(' ');
+}
+
 function companyName(luck: () => number): string {
-  const words = [brandWord(luck)];
+  const words = [luck() < oddShare ? oddWord(luck) : brandWord(luck)];
   if (luck() < 0.5) words.unshift(pick(trades, luck));
   if (luck() < 0.4) words.push(pick(middles, luck), brandWord(luck));
   return [...words, pick(forms, luck)].join(' ');

@@ -3,7 +3,7 @@ import type { Stack } from '../../deploy/local/stack.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';
-import { foldName } from '../../schemas/names.ts';
+import { foldName } from '../../schemas/names/fold.ts';
 import { startApi } from '../support/api/process.ts';
 import { insertEdition } from '../support/registers/served-register.ts';
 import { describeMachine, numberOption, quantile } from './figures.ts';
@@ -48,6 +48,20 @@ const kinds: readonly Kind[] = [
     leastFound: 0.9,
     query: (luck) => `${pick(['DEL PERU', 'GENERALES', 'SERVICIOS'], luck)} ${brandWord(luck).slice(0, 2)}`,
   },
+  {
+    name: 'other connectors',
+    goalP99Ms: 50,
+    leastFound: 1,
+    query: (luck, known) => wordsOf(known).join(pick([' de ', ' y ', ' del ', ' de la '], luck)),
+  },
+  { name: 'abbreviated', goalP99Ms: 50, leastFound: 1, query: (_, known) => abbreviated(known) },
+  { name: 'apostrophes, initials and forms spaced', goalP99Ms: 50, leastFound: 1, query: (_, known) => spaced(known) },
+  {
+    name: 'one word wrong',
+    goalP99Ms: 100,
+    leastFound: 0.5,
+    query: (luck, known) => `${wordsOf(known).join(' ')} XWQ${brandWord(luck)}`,
+  },
   { name: 'one letter wrong', goalP99Ms: 100, leastFound: 0.8, query: (_, known) => mistyped(known) },
   {
     name: 'nothing found',
@@ -56,6 +70,29 @@ const kinds: readonly Kind[] = [
     query: (luck) => `XWQ${brandWord(luck)} KJ${brandWord(luck)}`,
   },
 ];
+
+const abbreviations: Readonly<Record<string, string>> = {
+  INVERSIONES: 'INV.',
+  SERVICIOS: 'SERV.',
+  TRANSPORTES: 'TRANSP.',
+  COMERCIAL: 'COMERC.',
+  CONSTRUCTORA: 'CONST.',
+  DISTRIBUIDORA: 'DIST.',
+  CORPORACION: 'CORP.',
+  GENERALES: 'GRALES.',
+};
+
+function abbreviated(name: string): string {
+  return name
+    .split(' ')
+    .map((word) => abbreviations[word] ?? word)
+    .join(' ');
+}
+
+/** Writes G.D.C. as G D C, D'PUYAQUE as D PUYAQUE, and S.A.C. as S A C. */
+function spaced(name: string): string {
+  return name.replaceAll("'", ' ').replaceAll('.', ' ');
+}
 
 /** The longest word with two letters in its middle swapped. */
 function mistyped(name: string): string {

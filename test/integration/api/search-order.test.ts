@@ -3,13 +3,14 @@ import { makeTaxpayers } from '../../../api/queries/look-up.ts';
 import { type FindCompanies, makeFindCompanies } from '../../../api/search/find-companies.ts';
 import { compareRanks, type Rank } from '../../../api/search/rank.ts';
 import { makeNameStore } from '../../../api/search/store.ts';
-import { type Terms, termsOf } from '../../../api/search/terms.ts';
+import { type Term, type Terms, termsOf } from '../../../api/search/terms.ts';
 import { standingOf } from '../../../pipelines/consumers/company-names.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse } from '../../../pipelines/runtime/migrate.ts';
 import { searchQuery } from '../../../schemas/http/search.ts';
-import { mayBeginForm } from '../../../schemas/legal-forms.ts';
-import { foldName } from '../../../schemas/names.ts';
+import { type FoldedName, foldName } from '../../../schemas/names/fold.ts';
+import { mayBeginForm } from '../../../schemas/names/legal-forms.ts';
+import { lettersOf, searchedWords } from '../../../schemas/names/spans.ts';
 import { freshClickhouseDatabase } from '../../support/engines/isolation.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
 
@@ -19,7 +20,7 @@ import { changeOf, materialize, rucOf, type TestCompany } from '../../support/re
 
 const firsts = ['INVERSIONES', 'SERVICIOS', 'GRUPO', 'PEÑA', 'PENA', 'PENAL', 'ÑAUPA', 'MADERERA', 'MADERAS'];
 const seconds = ['DEL SUR', 'DEL NORTE', 'PERU', 'ÑANDU', 'NANDU', 'KOLPA', 'Y HERMANOS', 'SUR', 'SURCO', ''];
-const thirds = ['UNO', 'DOS', 'PERU', 'PEÑA', 'SAN', 'SANTA', ''];
+const thirds = ['UNO', 'DOS', 'PERU', 'PEÑA', 'SAN', 'SANTA', 'G.D.C.', 'G D C', "D'ANZO", ''];
 const forms = ['S.A.C.', 'S.A.C.', 'S.A.C.', 'S.A.', 'E.I.R.L.', 'S.R.L.', ''];
 const estados = ['ACTIVO', 'ACTIVO', 'BAJA DE OFICIO'];
 const condiciones = ['HABIDO', 'HABIDO', 'NO HABIDO'];
@@ -63,23 +64,31 @@ afterAll(async () => {
 
 /** Null: no name has all the words. */
 function rankOf({ ruc, nombre, estado = 'ACTIVO', condicion = 'HABIDO' }: TestCompany, terms: Terms): Rank | null {
-  const { base, form, enie } = foldName(nombre);
-  const place = placeOf(base, form, terms);
+  const folded = foldName(nombre);
+  const { base, form, enie } = folded;
+  const place = placeOf(folded, terms);
   if (place === null) return null;
   const lacksEnie = terms.enie.some((word) => !` ${enie}`.includes(` ${word}`));
-  const mismatch = (lacksEnie ? 2 : 0) + (terms.form !== '' && form !== terms.form ? 1 : 0);
-  return { place, standing: standingOf({ estado, condicion }), mismatch, length: base.length, ruc };
+  const isSpelledOtherwise = place < 2 && base !== terms.base;
+  const mismatch = [terms.form !== '' && form !== terms.form, isSpelledOtherwise].filter(Boolean).length;
+  const standing = standingOf({ estado, condicion });
+  return { place, standing, mismatch: mismatch + (lacksEnie ? 2 : 0), length: base.length, ruc };
 }
 
-function placeOf(base: string, form: string, terms: Terms): number | null {
-  if (base === terms.base) return form === terms.form ? 0 : 1;
-  if (base.startsWith(terms.base)) return 2;
-  const words = base.split(' ');
-  const hasWhole = terms.whole.every(({ same }) => same.some((word) => words.includes(word)));
-  const { word, same } = terms.last;
-  const isLast = same.some((each) => words.includes(each)) || words.some((each) => each.startsWith(word));
-  const beginsForm = terms.whole.length > 0 && mayBeginForm(word) && form.startsWith(word);
-  return hasWhole && (isLast || beginsForm) ? 3 : null;
+function placeOf(name: FoldedName, terms: Terms): number | null {
+  const letters = lettersOf(name.spans, 12);
+  if (terms.letters.some((each) => letters.includes(each))) return name.form === terms.form ? 0 : 1;
+  if (name.base.startsWith(terms.base)) return 2;
+  const words = searchedWords(name).split(' ');
+  const hasAll = (all: readonly string[]) => all.every((word) => words.includes(word));
+  const hasTerm = ({ same, parts }: Term) =>
+    same.some((word) => words.includes(word)) || (parts.length > 0 && hasAll(parts));
+  const isLast = terms.ends.some(({ before, begin }, index) => {
+    const isWord = words.some((each) => each.startsWith(begin));
+    const isMore = index > 0 || terms.typed.length > 1;
+    return hasAll(before) && (isWord || (isMore && mayBeginForm(begin) && name.form.startsWith(begin)));
+  });
+  return terms.whole.every(hasTerm) && (isLast || hasTerm(terms.last)) ? 3 : null;
 }
 
 test.each([
@@ -105,6 +114,18 @@ test.each([
     'peña peru p',
   ],
   ...['inversiones saa', 'llaves sac', 'llaves', 'llaves s'],
+  ...[
+    'gdc',
+    'g d c',
+    'grupo g d',
+    'grupo gd',
+    'g.d.c. peña',
+    "d'anzo",
+    'd anzo',
+    "grupo d'an",
+    'kolpa danzo',
+    'la peña y sur',
+  ],
 ])('%s', async (q) => {
   const terms = termsOf(q)!;
   const ranks = companies.map((company) => rankOf(company, terms)).filter((rank) => rank !== null);

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { StoredRow } from '../../../../api/queries/look-up.ts';
 import { type CurrentRows, makeFindCompanies } from '../../../../api/search/find-companies.ts';
+import type { NearWords, Tier } from '../../../../api/search/question.ts';
 import { compareRanks } from '../../../../api/search/rank.ts';
-import type { NearWords, Tier } from '../../../../api/search/statements.ts';
 import type { Candidate, NameStore } from '../../../../api/search/store.ts';
 import { searchQuery } from '../../../../schemas/http/search.ts';
 import { rucOf } from '../../../support/registers/companies.ts';
@@ -34,14 +34,20 @@ const isOf: Record<Tier, (place: number) => boolean> = {
   any: (place) => place <= 3,
   name: (place) => place < 3,
   words: (place) => place === 3,
-  near: (place) => place > 3,
+  near: (place) => place > 3 && place < 7,
+  same: (place) => place < 2,
+  fewer: (place) => place === 7,
 };
+
+const none: Record<Tier, number> = { any: 0, name: 0, words: 0, near: 0, same: 0, fewer: 0 };
 
 interface Words {
   near: NearWords[];
   /** Whether the completions are incomplete. */
   more: boolean;
   known: boolean;
+  /** The same for each term, where they differ. */
+  knownTerms: boolean[] | null;
   /** Number of names that begin with the word; null for as many as the list has. */
   names: number | null;
 }
@@ -51,11 +57,13 @@ const windowRows = 20;
 
 /** Answers each tier from a list as ClickHouse would, and counts the queries. */
 function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
-  const { near = [], more = false, known = true, names = null } = words;
-  const asked: Record<Tier, number> = { any: 0, name: 0, words: 0, near: 0 };
+  const { near = [], more = false, known = true, knownTerms = null, names = null } = words;
+  const dropped: (readonly number[])[] = [];
+  const asked = { ...none };
   const store: NameStore = {
-    async candidates({ tier, after, limit }) {
+    async candidates({ tier, after, limit, dropped: some }) {
       asked[tier] += 1;
+      if (tier === 'fewer') dropped.push(some);
       const rest = all
         .filter(({ rank }) => isOf[tier](rank.place) && (after === null || compareRanks(rank, after) > 0))
         .concat(tier === 'near' && after === null ? all.filter(({ rank }) => rank.place <= 3).map(asGuess) : []);
@@ -66,7 +74,7 @@ function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
       return { candidates: given.toSorted(inOrder), isWhole: given.length === rest.length };
     },
     words: async () => ({
-      known: () => [known],
+      known: () => knownTerms ?? [known],
       completions: () => ({ words: ['ACME'], more }),
       beginnings: () => {
         const begun = names ?? all.filter(({ rank }) => rank.place < 3).length;
@@ -76,7 +84,7 @@ function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
     }),
     counts: async () => ({ names: 1, companies: 1 }),
   };
-  return { store, asked };
+  return { store, asked, dropped };
 }
 
 /** On the first page, names with all the words are among the guesses. */
@@ -95,7 +103,7 @@ describe('a page', () => {
     const first = await find(query, 10, null);
     expect(first.hits.map(({ company }) => company.ruc)).toEqual(range(0, 10).map((number) => rucOf(number)));
     expect(first.next?.ruc).toBe(rucOf(9));
-    expect(asked).toEqual({ any: 1, name: 1, words: 0, near: 0 });
+    expect(asked).toEqual({ ...none, any: 1, name: 1 });
     const second = await find(query, 10, first.next);
     expect(second.hits.map(({ company }) => company.ruc)).toEqual(range(10, 20).map((number) => rucOf(number)));
     const third = await find(query, 10, second.next);
@@ -137,7 +145,7 @@ describe('a page', () => {
     const { store, asked } = storeOf([candidate(0, 0), candidate(1, 2), ...range(2, 9).map((n) => candidate(n, 3))]);
     const { hits } = await makeFindCompanies({ names: store, taxpayers })(query, 10, null);
     expect(hits.map(({ company }) => company.ruc)).toEqual(range(0, 9).map((n) => rucOf(n)));
-    expect(asked).toEqual({ any: 1, name: 0, words: 0, near: 0 });
+    expect(asked).toEqual({ ...none, any: 1 });
   });
 
   test('asks for names only where many begin so, for words only where none does', async () => {
@@ -145,11 +153,11 @@ describe('a page', () => {
     const begun = range(0, 40).map((number) => candidate(number, 2));
     const { store, asked } = storeOf(begun);
     expect((await makeFindCompanies({ names: store, taxpayers })(query, 10, null)).hits).toHaveLength(10);
-    expect(asked).toEqual({ any: 0, name: 1, words: 0, near: 0 });
+    expect(asked).toEqual({ ...none, name: 1 });
     const within = range(0, 40).map((number) => candidate(number, 3));
     const others = storeOf(within, { more: true });
     expect((await makeFindCompanies({ names: others.store, taxpayers })(query, 10, null)).hits).toHaveLength(10);
-    expect(others.asked).toEqual({ any: 0, name: 0, words: 1, near: 0 });
+    expect(others.asked).toEqual({ ...none, words: 1 });
   });
 
   test('asks for no name with a word that none has, only for guesses', async () => {
@@ -160,7 +168,36 @@ describe('a page', () => {
     ] as const) {
       const { store, asked } = storeOf([candidate(0, 4)], { near: [...words], known: false });
       expect((await makeFindCompanies({ names: store, taxpayers })(query, 10, null)).hits).toHaveLength(expected);
-      expect(asked).toEqual({ any: 0, name: 0, words: 0, near: expected });
+      expect(asked).toEqual({ ...none, near: expected, same: 1 - expected });
+    }
+  });
+
+  test('is made of names without one of the words where nothing else is found, and goes on among them', async () => {
+    for (const number of range(0, 6)) stored(number);
+    const list = range(0, 6).map((number) => candidate(number, 7));
+    for (const [q, knownTerms, expected] of [
+      ['acme sur', [true, true], [0, 1]],
+      ['acme sur', [false, true], [0]],
+      // What remains must say something.
+      ['acme x', [true, true], [1]],
+      ['uno dos tres cuatro cinco seis siete', Array(7).fill(true), range(0, 6)],
+    ] as const) {
+      const { store, asked, dropped } = storeOf(list, { knownTerms: [...knownTerms] });
+      const find = makeFindCompanies({ names: store, taxpayers });
+      const first = await find(searchQuery.parse({ q }), 4, null);
+      expect(first.hits.map(({ rank }) => rank.place)).toEqual([7, 7, 7, 7]);
+      const second = await find(searchQuery.parse({ q }), 4, first.next);
+      expect(second).toMatchObject({ hits: { length: 2 }, next: null });
+      expect(dropped).toEqual([expected, expected]);
+      expect(asked.same).toBe(1);
+    }
+    for (const knownTerms of [[false, false], [true]]) {
+      const { store, asked } = storeOf(list, { knownTerms });
+      const q = knownTerms.length === 1 ? 'acme' : 'acme sur';
+      expect((await makeFindCompanies({ names: store, taxpayers })(searchQuery.parse({ q }), 4, null)).hits).toEqual(
+        [],
+      );
+      expect(asked.fewer).toBe(0);
     }
   });
 
@@ -229,7 +266,7 @@ describe('what the state does not confirm', () => {
     const find = makeFindCompanies({ names: store, taxpayers });
     const first = await find(query, 10, null);
     expect(first.hits).toEqual([]);
-    expect(asked).toEqual({ any: 0, name: 3, words: 0, near: 0 });
+    expect(asked).toEqual({ ...none, name: 3 });
     let { next } = first;
     const found: string[] = [];
     while (next !== null) {

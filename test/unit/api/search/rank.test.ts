@@ -5,9 +5,9 @@ import { editsAllowed, termsOf } from '../../../../api/search/terms.ts';
 import { storedCondiciones, storedEstados } from '../../../../schemas/display-texts.ts';
 
 const rank: fc.Arbitrary<Rank> = fc.record({
-  place: fc.integer({ min: 0, max: 6 }),
+  place: fc.integer({ min: 0, max: 7 }),
   standing: fc.integer({ min: 0, max: 2 }),
-  mismatch: fc.integer({ min: 0, max: 3 }),
+  mismatch: fc.integer({ min: 0, max: 4 }),
   length: fc.integer({ min: 1, max: 100 }),
   ruc: fc.constantFrom('20990000019', '20990000027'),
 });
@@ -60,17 +60,43 @@ describe('a position', () => {
 
 describe('terms', () => {
   test('are the folded words, the last of which may go on', () => {
-    expect(termsOf(' Dist. ñandú y ñandú KOLPA SAC ')).toEqual({
-      base: 'DIST NANDU NANDU KOLPA',
+    expect(termsOf(' Inv. de ñandú y ñandú KOLPA SAC ')).toEqual({
+      base: 'INV DE NANDU NANDU KOLPA',
       form: 'SAC',
       enie: ['ÑANDU', 'ÑANDU'],
+      letters: ['INVNANDUNANDUKOLPA', 'INVERSIONESNANDUNANDUKOLPA', 'INVERSIONNANDUNANDUKOLPA'],
+      typed: ['INV', 'DE', 'NANDU', 'KOLPA'],
       whole: [
-        { word: 'DIST', same: ['DIST', 'DISTRIBUIDORA', 'DISTRIBUCIONES', 'DISTRIBUIDORES'] },
-        { word: 'NANDU', same: ['NANDU'] },
+        { word: 'INV', same: ['INV', 'INVERSIONES', 'INVERSION'], parts: [] },
+        { word: 'NANDU', same: ['NANDU'], parts: [] },
       ],
-      last: { word: 'KOLPA', same: ['KOLPA'] },
+      last: { word: 'KOLPA', same: ['KOLPA'], parts: [] },
+      ends: [{ before: [], begin: 'KOLPA' }],
     });
     expect(termsOf('¿?')).toBeNull();
+  });
+
+  test('are demanded together or apart where people write them both ways, also unfinished', () => {
+    expect(termsOf("d'puya")).toMatchObject({
+      last: { same: ['DPUYA'], parts: ['D', 'PUYA'] },
+      ends: [
+        { before: [], begin: 'DPUYA' },
+        { before: ['D'], begin: 'PUYA' },
+      ],
+    });
+    expect(termsOf('grupo g d c')).toMatchObject({
+      whole: [{ word: 'GRUPO' }],
+      last: { same: ['GDC'], parts: ['G', 'D', 'C'] },
+      ends: [
+        { before: ['G', 'D'], begin: 'C' },
+        { before: [], begin: 'GDC' },
+      ],
+    });
+  });
+
+  test('do not have connectors, except the last word', () => {
+    expect(termsOf('la casa de los')!.whole.map(({ word }) => word)).toEqual(['CASA']);
+    expect(termsOf('la casa de los')!.last.word).toBe('LOS');
   });
 
   test('edits by length, none in numbers', () => {

@@ -20,6 +20,7 @@ function namesOf(rows: CompanyNames) {
       isDeleted: reader.uint8(),
       form: reader.string(),
       words: reader.string(),
+      letters: reader.string(),
       enie: reader.string(),
       standing: reader.uint8(),
       length: reader.uint8(),
@@ -55,6 +56,7 @@ describe('rows of names', () => {
         isDeleted: 0,
         form: 'SAC',
         words: 'ACME NANDU',
+        letters: 'ACMENANDU',
         enie: 'ÑANDU',
         standing: 0,
         length: 10,
@@ -128,13 +130,13 @@ describe('words', () => {
   test('are written once in a batch, and again until they are known to be stored', () => {
     const messages = messagesOf([
       changeOf(1, null, acme),
-      changeOf(1, null, { ruc: rucOf(2), nombre: 'ACME DIST SA' }),
+      changeOf(1, null, { ruc: rucOf(2), nombre: 'ACME DISTRIB SA' }),
     ]);
     const rows = new CompanyNames();
     for (const round of [1, 2]) {
       rows.fill('padron_reducido', messages);
       expect(wordsOf(rows), `round ${round}`).toEqual([
-        ...['ACME', 'NANDU', 'DIST', 'DISTRIBUIDORA', 'DISTRIBUCIONES', 'DISTRIBUIDORES'],
+        ...['ACME', 'NANDU', 'DISTRIB', 'DISTRIBUIDORA', 'DISTRIBUCIONES', 'DISTRIBUIDORES'],
       ]);
     }
     rows.wordsAreStored();

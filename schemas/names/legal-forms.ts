@@ -17,9 +17,11 @@ const longForms: Readonly<Record<string, string>> = {
   'SOCIEDAD EN COMANDITA': 'SENC',
 };
 
+/** Legal forms written as initials, without spaces. */
 const shortForms: Readonly<Record<string, string>> = {
   SACS: 'SACS',
   SAC: 'SAC',
+  SACERRADA: 'SAC',
   SAA: 'SAA',
   SA: 'SA',
   SRL: 'SRL',
@@ -27,13 +29,32 @@ const shortForms: Readonly<Record<string, string>> = {
   SCRL: 'SRL',
   SCRLTDA: 'SRL',
   SOCRESPLTDA: 'SRL',
+  SDERL: 'SRL',
+  SDERLTDA: 'SRL',
+  SCDERL: 'SRL',
+  SCDERLTDA: 'SRL',
   EIRL: 'EIRL',
   EIRLTDA: 'EIRL',
+  EIDERL: 'EIRL',
   EIRESPLTDA: 'EIRL',
   SCIVIL: 'SCIVIL',
   SOCIVIL: 'SCIVIL',
   SCIVILRL: 'SCIVIL',
   SCIVILDERL: 'SCIVIL',
+};
+
+/** Short spellings of the words of `longForms`. DE is left out by some, so it does not count. */
+const shortWords: Readonly<Record<string, string>> = {
+  ANON: 'ANONIMA',
+  COM: 'COMERCIAL',
+  DE: '',
+  EMP: 'EMPRESA',
+  INDIV: 'INDIVIDUAL',
+  LTDA: 'LIMITADA',
+  LTD: 'LIMITADA',
+  RESP: 'RESPONSABILIDAD',
+  RES: 'RESPONSABILIDAD',
+  SOC: 'SOCIEDAD',
 };
 
 /** Words that may follow a legal form, each with the text that is stored for them. */
@@ -44,8 +65,12 @@ const endings: Readonly<Record<string, string>> = {
   'EN REESTRUCTURACION': 'EN REESTRUCTURACION',
 };
 
+const written = new Map(Object.entries(shortWords));
+const writtenOut = (word: string) => written.get(word) ?? word;
+
 // Keys have no spaces, so `S A C`, `SA C` and `SAC` are one form.
 const forms = new Map([...Object.entries(longForms), ...Object.entries(shortForms)].map(joined));
+for (const [words, form] of Object.entries(longForms)) forms.set(words.split(' ').map(writtenOut).join(''), form);
 const tails = new Map(Object.entries(endings).map(joined));
 const storedForms = [...new Set([...forms.values(), ...tails.values()])];
 const longestRun = Math.max(...[...forms.keys(), ...tails.keys()].map((spelling) => spelling.length));
@@ -78,7 +103,7 @@ export interface NameAndForm {
 
 /**
  * Separates the legal form at the end of a name from the words before it. A name that is only a form keeps its words.
- * @param words the name's words in capitals without accents, as foldName() in names.ts makes them
+ * @param words the name's words in capitals without accents, as foldName() makes them
  * @param length number of characters of the name in the register, because a long name may be cut inside its form
  */
 export function splitLegalForm(words: readonly string[], length: number): NameAndForm {
@@ -96,21 +121,31 @@ interface AtEnd {
   form: string;
 }
 
+/** Returns the form of words without spaces. @param out the same words, each written out; null if this changes none */
+type FormOf = (run: string, out: string | null) => string | undefined;
+
 /** Finds the longest run of words at the end of the name for which `formOf` knows a form. */
-function longestAtEnd(words: readonly string[], formOf: (run: string) => string | undefined): AtEnd {
+function longestAtEnd(words: readonly string[], formOf: FormOf): AtEnd {
   let run = '';
+  let out = '';
+  let isChanged = false;
   let found: AtEnd = { words: 0, form: '' };
   for (let taken = 1; taken <= words.length; taken += 1) {
-    run = words[words.length - taken]! + run;
+    const word = words[words.length - taken]!;
+    run = word + run;
     if (run.length > longestRun) break;
-    const form = formOf(run);
+    const longer = writtenOut(word);
+    isChanged ||= longer !== word;
+    out = longer + out;
+    // A DE before the form is a word of the name.
+    const form = longer === '' ? undefined : formOf(run, isChanged ? out : null);
     if (form !== undefined) found = { words: taken, form };
   }
   return found;
 }
 
-const formOf = (run: string) => forms.get(run);
-const tailOf = (run: string) => tails.get(run);
+const formOf: FormOf = (run, out) => forms.get(run) ?? (out === null ? undefined : forms.get(out));
+const tailOf: FormOf = (run) => tails.get(run);
 
 /** Returns the legal form whose spelling may have been cut to `run`. Among several, the shortest spelling counts. */
 function cutForm(run: string): string | undefined {

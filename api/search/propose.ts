@@ -1,0 +1,121 @@
+import { type Filters, mayGoOn, type NearWords, type Question, ranksByFidelity, type Tier } from './question.ts';
+import { fewerWordsPlace, firstApproximatePlace, isExact, prefixPlace, type Rank, wordsPlace } from './rank.ts';
+import type { Candidate, NameStore } from './store.ts';
+import type { Terms } from './terms.ts';
+
+/** Number of candidates that are asked for beyond a page, because confirm() may drop some. */
+const spareCandidates = 2;
+/** The tier `fewer` leaves out only terms among the first ones, up to this number. Each makes one more SELECT. */
+const maxDroppedTerms = 6;
+/** A typed word with so many characters or fewer may be a piece of a word, such as D, or initials. */
+const longestPiece = 3;
+/** What the tier `fewer` demands must have a term with this many characters. Shorter ones are in too many names. */
+const leastLength = 3;
+
+export interface Search {
+  names: NameStore;
+  terms: Terms;
+  filters: Filters;
+  /** Approximate matches are looked for only when fewer hits than this were found without them. */
+  guessBelow: number;
+}
+
+export interface Proposal {
+  candidates: readonly Candidate[];
+  isLast: boolean;
+}
+
+/**
+ * Asks the index for candidates, one tier (`Tier`) after another. Asks a tier only while the tiers before it have given
+ * fewer than `enough` candidates. Names a few edits away (tier `near`) are asked for only when no name is the same as
+ * the query, because such a query was not mistyped. The tiers `same` and `fewer` are asked only when nothing else was
+ * found, so they cost nothing on other pages.
+ * @param given hits that were confirmed in earlier rounds
+ */
+export async function propose(
+  search: Search,
+  after: Rank | null,
+  enough: number,
+  given: readonly { rank: Rank }[],
+): Promise<Proposal> {
+  const { names, terms, filters, guessBelow } = search;
+  const limit = enough + spareCandidates;
+  const words = await names.words();
+  const known = words.known(terms);
+  const completions = terms.ends.map(({ begin }) => words.completions(begin));
+  const beginnings = words.beginnings(terms);
+  const plain = { terms, filters, after, limit, completions, beginnings, near: [], dropped: [] };
+  const ask = (tier: Tier, more: Partial<Question> = {}) => names.candidates({ ...plain, tier, ...more });
+  const found: Candidate[] = [];
+  const add = (candidates: readonly Candidate[]) => void found.push(...candidates.slice(0, limit - found.length));
+
+  const place = after?.place ?? 0;
+  if (known.every(Boolean) && place <= wordsPlace) add(await certain(plain, ask, enough));
+  const isGuessable = given.length + found.length < guessBelow && ![...given, ...found].some(isExact);
+  const mayGuess = place >= firstApproximatePlace || isGuessable;
+  if (found.length >= enough || !mayGuess) return { candidates: found, isLast: found.length < enough };
+
+  const isNothing = () => guessBelow > 0 && given.length + found.length === 0;
+  const isSplit = terms.typed.some((word) => word.length <= longestPiece);
+  if (isNothing() && isSplit) add((await ask('same')).candidates);
+  if (found.some(isExact)) return { candidates: found, isLast: found.length < enough };
+  const near = words.nearWords(terms);
+  const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));
+  if (place < fewerWordsPlace && near.length > 0 && isEach) {
+    const before = new Set(found.map(keyOf));
+    const guessed = await ask('near', { near, limit: limit + before.size });
+    add(guessed.candidates.filter((candidate) => !before.has(keyOf(candidate))));
+  }
+  if (isNothing() && !isSplit) add((await ask('same')).candidates);
+  if (isNothing() || place === fewerWordsPlace) {
+    const dropped = droppedTerms(terms, known, near);
+    if (dropped.length > 0) add((await ask('fewer', { near, dropped })).candidates);
+  }
+  return { candidates: found, isLast: found.length < enough };
+}
+
+type Ask = (tier: Tier) => ReturnType<NameStore['candidates']>;
+
+/**
+ * Asks for names that are the same as the query, begin with it or have all its terms. Where few names have them, one
+ * query answers for all.
+ */
+async function certain(question: Omit<Question, 'tier'>, ask: Ask, enough: number): Promise<readonly Candidate[]> {
+  const { terms, after } = question;
+  const place = after?.place ?? 0;
+  const any = after === null && isFew(question) ? await ask('any') : null;
+  if (any?.isWhole) return any.candidates;
+  const found: Candidate[] = [];
+  // A name with other first words than the query may be the same in another spelling. If so, `any` asked first.
+  const mayBeSame = any !== null || (after !== null && place < prefixPlace);
+  if (place < wordsPlace && (mayGoOn(question) || mayBeSame)) found.push(...(await ask('name')).candidates);
+  if (found.length >= enough) return found;
+  const known = ranksByFidelity(terms) ? [] : (any?.candidates ?? []);
+  const byWords = known.filter(({ rank }) => rank.place === wordsPlace);
+  return [...found, ...(found.length + byWords.length >= enough ? byWords : (await ask('words')).candidates)];
+}
+
+/** Whether few names match. Then one query of the tier `any` usually answers for the tiers `name` and `words`. */
+function isFew({ terms: { typed }, completions, beginnings, limit }: Omit<Question, 'tier'>): boolean {
+  const begunByFew = !beginnings.more && beginnings.names < limit;
+  const hasEnds = !completions[0]!.more;
+  return typed.length > 1 ? begunByFew || hasEnds : begunByFew && hasEnds;
+}
+
+/**
+ * Returns the terms that the tier `fewer` leaves out, one at a time. If no name has a certain term, not even with a few
+ * edits, only that term can be left out. Nothing is left out if two terms are such, or if only short terms would remain.
+ */
+function droppedTerms(terms: Terms, known: readonly boolean[], near: readonly NearWords[]): number[] {
+  const all = [...terms.whole, terms.last];
+  const indexes = all.map((_, index) => index);
+  const lost = indexes.filter((index) => !known[index] && !near.some(({ term }) => term === index));
+  if (lost.length > 1) return [];
+  const leavesWord = (dropped: number) =>
+    all.some(({ word }, index) => index !== dropped && word.length >= leastLength);
+  return (lost.length === 1 ? lost : indexes.slice(0, maxDroppedTerms)).filter(leavesWord);
+}
+
+function keyOf({ ruc, name }: Candidate): string {
+  return `${ruc} ${name}`;
+}

@@ -1,0 +1,77 @@
+import type { Rank } from './rank.ts';
+import type { Terms } from './terms.ts';
+
+/**
+ * A company must have one of the texts in `estados` and one in `condiciones`, as the register writes them, and an
+ * ubigeo that begins with `ubigeo`. Null accepts every text.
+ */
+export interface Filters {
+  estados: readonly string[] | null;
+  condiciones: readonly string[] | null;
+  ubigeo: string | null;
+}
+
+/**
+ * Words that complete a typed beginning. `more` means that `words` may lack some of them. Then a query of several words
+ * also looks for the beginning in the names themselves (`endOf` in statements.ts).
+ */
+export interface Completions {
+  words: readonly string[];
+  more: boolean;
+}
+
+/**
+ * `words` are the first words of all names that can begin with the query. `names` is the number of names whose first
+ * word is one of `words`. `more` means that `words` may not be complete.
+ */
+export interface Beginnings {
+  words: readonly string[];
+  names: number;
+  more: boolean;
+}
+
+/** A word that is a few edits away from a typed word. */
+export interface NearWords {
+  /** Index of the term: those of `Terms.whole`, then `Terms.last`. */
+  term: number;
+  word: string;
+  edits: number;
+}
+
+/**
+ * `name`: names that are the same as the query or begin with it. `words`: other names with all terms of the query, in
+ * any order. `any`: the names of `name` and `words` together, in the table's order (by standing). `near`: names that
+ * have all terms of the query when at least one is read with a few edits. On the first page (`after` is null) `near`
+ * also returns names that need no edits, and propose.ts drops them. `same`: names that are the same as the query though
+ * their words are joined otherwise. `fewer`: names that have all terms but one.
+ */
+export type Tier = 'name' | 'words' | 'any' | 'near' | 'same' | 'fewer';
+
+export interface Question {
+  tier: Tier;
+  terms: Terms;
+  filters: Filters;
+  /** Only hits after this rank are wanted. Null on the first page, and always null in the tier `any`. */
+  after: Rank | null;
+  limit: number;
+  /** The completions of each of `terms.ends`. */
+  completions: readonly Completions[];
+  beginnings: Beginnings;
+  /** The words of names that are near a typed word. Only the tiers `near` and `fewer` use them. */
+  near: readonly NearWords[];
+  /** Indexes of the terms of which the tier `fewer` leaves out one at a time. */
+  dropped: readonly number[];
+}
+
+/**
+ * Whether names are also ordered by likeness to the query. That is so when the query has a legal form or an Ñ, which
+ * some names share and others lack.
+ */
+export function ranksByFidelity({ form, enie }: Terms): boolean {
+  return form !== '' || enie.length > 0;
+}
+
+/** Whether names may begin with the query. If not, a name may still be the same as the query in another spelling. */
+export function mayGoOn({ completions, beginnings }: Pick<Question, 'completions' | 'beginnings'>): boolean {
+  return [completions[0]!, beginnings].every(({ words, more }) => words.length > 0 || more);
+}

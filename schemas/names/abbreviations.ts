@@ -1,0 +1,121 @@
+/**
+ * Abbreviations in company names, each with the words that it may stand for, the most frequent first. They work both
+ * ways: either spelling finds the other. An abbreviation that is also a word of its own, such as SOL, stays findable
+ * as that word. To add one, add a line, in capitals without accents, and run `padron rebuild`.
+ */
+const abbreviations: Readonly<Record<string, readonly string[]>> = {
+  ADM: ['ADMINISTRACION', 'ADMINISTRADORA'],
+  AGROIND: ['AGROINDUSTRIAL', 'AGROINDUSTRIAS', 'AGROINDUSTRIA'],
+  AGROP: ['AGROPECUARIA', 'AGROPECUARIO'],
+  ALIM: ['ALIMENTOS', 'ALIMENTARIA'],
+  ARQ: ['ARQUITECTOS', 'ARQUITECTURA'],
+  ASES: ['ASESORES', 'ASESORIA'],
+  ASOC: ['ASOCIACION', 'ASOCIADOS'],
+  AUT: ['AUTOMOTRIZ'],
+  CENT: ['CENTRO'],
+  CLIN: ['CLINICA'],
+  COL: ['COLEGIO'],
+  COM: ['COMERCIAL', 'COMUNIDAD', 'COMITE'],
+  COMERC: ['COMERCIAL', 'COMERCIALIZADORA', 'COMERCIALIZACION'],
+  CONS: ['CONSULTORES', 'CONSORCIO', 'CONSULTORA'],
+  CONST: ['CONSTRUCTORA', 'CONSTRUCCIONES', 'CONSTRUCTORES'],
+  CONSTR: ['CONSTRUCTORA', 'CONSTRUCCIONES', 'CONSTRUCTORES'],
+  CONSULT: ['CONSULTORES', 'CONSULTORA', 'CONSULTORIA'],
+  CONT: ['CONTRATISTAS', 'CONTRATISTA', 'CONTADORES'],
+  CONTR: ['CONTRATISTAS', 'CONTRATISTA'],
+  COOP: ['COOPERATIVA'],
+  CORP: ['CORPORACION', 'CORPORATIVO'],
+  CTRO: ['CENTRO'],
+  DIST: ['DISTRIBUIDORA', 'DISTRIBUCIONES', 'DISTRIBUIDORES', 'DISTRITAL', 'DISTRITO'],
+  DISTRIB: ['DISTRIBUIDORA', 'DISTRIBUCIONES', 'DISTRIBUIDORES'],
+  DPTO: ['DEPARTAMENTO'],
+  EDUC: ['EDUCATIVA', 'EDUCATIVO', 'EDUCACION'],
+  ELECT: ['ELECTRICA', 'ELECTRONICA', 'ELECTRICOS'],
+  EMP: ['EMPRESA', 'EMPRESARIAL'],
+  ESP: ['ESPECIAL', 'ESPECIALES', 'ESPECIALIZADOS'],
+  EXP: ['EXPORTACIONES', 'EXPORTADORA', 'EXPORTACION'],
+  EXPORT: ['EXPORTACIONES', 'EXPORTADORA', 'EXPORTACION'],
+  FAB: ['FABRICA', 'FABRICACIONES'],
+  FARM: ['FARMACIA', 'FARMACEUTICA'],
+  FCIA: ['FARMACIA'],
+  FED: ['FEDERACION'],
+  FERR: ['FERRETERIA'],
+  FUND: ['FUNDACION', 'FUNDO'],
+  GOB: ['GOBIERNO'],
+  GRAL: ['GENERAL'],
+  GRALES: ['GENERALES'],
+  HIDROCARB: ['HIDROCARBUROS'],
+  HOSP: ['HOSPITAL', 'HOSPEDAJE'],
+  IMP: ['IMPORTACIONES', 'IMPORTADORA', 'IMPRENTA'],
+  IMPORT: ['IMPORTACIONES', 'IMPORTADORA', 'IMPORTACION'],
+  IND: ['INDUSTRIAS', 'INDUSTRIA', 'INDUSTRIAL'],
+  ING: ['INGENIEROS', 'INGENIERIA'],
+  INM: ['INMOBILIARIA'],
+  INMOB: ['INMOBILIARIA'],
+  INST: ['INSTITUTO', 'INSTITUCION', 'INSTALACIONES'],
+  INT: ['INTEGRALES', 'INTERNACIONAL'],
+  INTERNAC: ['INTERNACIONAL'],
+  INTL: ['INTERNACIONAL'],
+  INV: ['INVERSIONES', 'INVERSION'],
+  INVERS: ['INVERSIONES', 'INVERSION'],
+  LAB: ['LABORATORIO', 'LABORATORIOS'],
+  LIB: ['LIBRERIA'],
+  LOG: ['LOGISTICA', 'LOGISTICS'],
+  MAQ: ['MAQUINARIAS', 'MAQUINARIA'],
+  MAT: ['MATERIALES'],
+  MED: ['MEDICA', 'MEDICO', 'MEDICOS'],
+  MIN: ['MINERA', 'MINISTERIO', 'MINERIA'],
+  MULT: ['MULTIPLES', 'MULTISERVICIOS'],
+  MULTISERV: ['MULTISERVICIOS', 'MULTISERVICIO'],
+  MUNI: ['MUNICIPALIDAD', 'MUNICIPAL'],
+  NAC: ['NACIONAL'],
+  NEG: ['NEGOCIOS', 'NEGOCIACIONES'],
+  OP: ['OPERADOR', 'OPERADORES', 'OPERACIONES'],
+  PROD: ['PRODUCTOS', 'PRODUCTORES', 'PRODUCCIONES'],
+  PROF: ['PROFESIONALES', 'PROFESIONAL'],
+  PROV: ['PROVINCIAL', 'PROVINCIA'],
+  PROY: ['PROYECTOS', 'PROYECTO'],
+  REG: ['REGIONAL', 'REGION'],
+  REP: ['REPRESENTACIONES', 'REPUESTOS'],
+  REPRES: ['REPRESENTACIONES', 'REPRESENTANTES'],
+  REST: ['RESTAURANTE', 'RESTAURANT'],
+  SEG: ['SEGURIDAD', 'SEGUROS'],
+  SERV: ['SERVICIOS', 'SERVICIO'],
+  SIND: ['SINDICATO'],
+  SIST: ['SISTEMAS', 'SISTEMA'],
+  SN: ['SAN'],
+  SOC: ['SOCIEDAD'],
+  SOL: ['SOLUCIONES'],
+  SUC: ['SUCESION', 'SUCESORES', 'SUCURSAL'],
+  SUM: ['SUMINISTROS'],
+  TALL: ['TALLERES', 'TALLER'],
+  TEC: ['TECNICOS', 'TECNOLOGIA', 'TECNICA'],
+  TECN: ['TECNICOS', 'TECNOLOGIA', 'TECNICA'],
+  TRANSP: ['TRANSPORTES', 'TRANSPORTE', 'TRANSPORTISTAS'],
+  TUR: ['TURISMO', 'TURISTICA'],
+  UNIV: ['UNIVERSIDAD', 'UNIVERSAL', 'UNIVERSITARIO'],
+  URB: ['URBANIZACION', 'URBANOS'],
+  VDA: ['VIUDA'],
+};
+const known: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(abbreviations));
+const nothing: readonly string[] = [];
+
+/** Returns the words for which `word` may stand, or an empty list. @param word in capitals without accents */
+export function expansionsOf(word: string): readonly string[] {
+  return known.get(word) ?? nothing;
+}
+
+/** Words that are replaced by another spelling. Each has one replacement and is no word of its own. */
+const spellings: ReadonlyMap<string, string> = new Map([
+  ['CIA', 'COMPANIA'],
+  ['COMPAÑIA', 'COMPANIA'],
+  ['HNOS', 'HERMANOS'],
+  ['STA', 'SANTA'],
+  ['STO', 'SANTO'],
+  ['MUN', 'MUNICIPALIDAD'],
+]);
+
+/** Returns the spelling under which a word is stored and searched. */
+export function spelledOut(word: string): string {
+  return spellings.get(word) ?? word;
+}
