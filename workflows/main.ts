@@ -131,7 +131,7 @@ await lifecycle.run(async () => {
     ready: async () => {
       if (!publication.isRunning()) return 'the worker does not poll yet';
       await pool.query('SELECT 1');
-      return null;
+      return publication.problem();
     },
     metrics,
   };
@@ -164,7 +164,10 @@ async function publicationDependencies(
   await mkdir(configuration.WORK_DIR, { recursive: true });
   return {
     ...engines,
-    stream: { pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
+    stream: {
+      ...{ pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
+      archiveUrl: configuration.ARCHIVE_URL,
+    },
     archive: await openArchive(configuration.ARCHIVE_URL, configuration.WORK_DIR),
     clickhouseUrl: configuration.CLICKHOUSE_URL,
     workDir: configuration.WORK_DIR,

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';
+import { adoptCommand, streamAheadReason } from '../../pipelines/editions/adopt.ts';
 import { DecisionError } from '../../pipelines/editions/decisions.ts';
 import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
 import { archiveBlock } from '../../pipelines/runtime/config.ts';
@@ -52,13 +53,20 @@ export function publicationLine(publication: Publication): string {
   return parts.join('  ');
 }
 
+/** Whether a publication or a correction waits for `padron editions adopt`. */
+export function isHeld({ edition, state_reason }: Pick<Publication, 'edition' | 'state_reason'>): boolean {
+  return edition === null && state_reason?.startsWith(streamAheadReason) === true;
+}
+
 /**
  * Makes the command end with `exitStopped` when the publication did not become an edition, and notes what to do next
- * when it waits for a decision.
+ * when it waits for the operator.
  */
-export function noteStopped(context: CommandContext, { id, state }: Publication): void {
+export function noteStopped(context: CommandContext, publication: Publication): void {
+  const { id, state } = publication;
   if (state === 'en_cuarentena') context.note(`It waits for a decision: npx padron publications show ${id}`);
-  if (['en_cuarentena', 'rechazada'].includes(state)) context.exitCode = exitStopped;
+  if (isHeld(publication)) context.note(`It waits for: ${adoptCommand} --dry-run`);
+  if (['en_cuarentena', 'rechazada'].includes(state) || isHeld(publication)) context.exitCode = exitStopped;
 }
 
 /** Makes two lines per gate (a check of a publication): the value that was found and its limit, then both in words. */

@@ -10,8 +10,9 @@ import {
 } from '../../pipelines/editions/editions.ts';
 import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { addAdoptCommand } from './adopt.ts';
 import { type PadronCommand, wholeNumber } from './arguments.ts';
-import { decide, gateLines, type Listed, listedLines, nothingListed, readListed } from './catalogue.ts';
+import { decide, gateLines, isHeld, type Listed, listedLines, nothingListed, readListed } from './catalogue.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 import { figure } from './progress.ts';
 
@@ -53,6 +54,7 @@ export function addEditionsCommands(program: PadronCommand, context: CommandCont
     });
 
   addRevertCommand(editions, context);
+  addAdoptCommand(editions, context);
 
   editions
     .command('republish')
@@ -107,7 +109,7 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
       const { followOf, followCorrection } = await import('./publication-follow.ts');
       const done = await followCorrection(await followOf(context, client, options.timeout), requested.id);
       context.show(options, done, correctionLine(done));
-      if (done.state === 'rechazada') context.exitCode = exitStopped;
+      if (done.state === 'rechazada' || isHeld(done)) context.exitCode = exitStopped;
     });
 }
 

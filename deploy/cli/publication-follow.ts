@@ -11,6 +11,7 @@ import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type FetchResult, publicationQueue, publishWorkflowId } from '../../workflows/publication/messages.ts';
 import type { ScheduledRun } from '../../workflows/publication/schedule.ts';
+import { isHeld } from './catalogue.ts';
 import { type CommandContext, CommandError } from './context.ts';
 import { ChangedLines, figure, progressText, share } from './progress.ts';
 
@@ -126,7 +127,7 @@ export function followCorrection(follow: Follow, id: number): Promise<Correction
     return {
       record: correction,
       stage: stageOf({ ...correction, materializada_at, avisada_at }),
-      isSettled: state === 'rechazada' || avisada_at !== null,
+      isSettled: state === 'rechazada' || avisada_at !== null || isHeld(correction),
     };
   });
 }
@@ -159,9 +160,11 @@ async function followRecord<Row extends { register: RegisterName }>(
 
 /**
  * True when nothing more will happen by itself: the state is final and, if the publication became an edition, all
- * events of that edition are written (`avisada_at`).
+ * events of that edition are written (`avisada_at`). It is also true while the catalogue lacks editions of Kafka, since
+ * only the operator can mend that.
  */
 export function isSettled(publication: Publication): boolean {
+  if (isHeld(publication)) return true;
   if (!(finalStates as readonly string[]).includes(publication.state)) return false;
   return publication.state !== 'publicada' || publication.avisada_at !== null;
 }

@@ -43,7 +43,8 @@ const shownLines = 20;
 
 /**
  * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when its
- * /healthz answers. Its /readyz fails until the registers are loaded, and only the running product can load them.
+ * /healthz answers. Its /readyz fails until the registers are loaded, and only the running product can load them. The
+ * other two may also wait for the operator (see `isUp`).
  */
 export async function startProduct(host: ProductHost, options: ProductOptions): Promise<Product> {
   const product = new Product(host, options, await portsOf(host));
@@ -57,6 +58,16 @@ async function portsOf(host: ProductHost): Promise<ChosenPorts> {
   mkdirSync(path.join(host.directory, 'logs'), { recursive: true });
   if (host.ports) return { ports: host.ports, release: () => undefined }; // the stack chose the ports and releases them
   return choosePorts(path.join(run, 'ports.json'));
+}
+
+/**
+ * Whether the process is ready, or waits for a command that its /readyz names, such as `npx padron editions adopt`. An
+ * operator runs that command while the engines and the product run, so it must not keep them from starting.
+ */
+async function isUp(url: string): Promise<boolean> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(1000) });
+  const body = await response.text();
+  return response.ok || body.includes('npx padron ');
 }
 
 /** The three running processes of the product. */
@@ -173,7 +184,7 @@ export class Product {
       },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',
-      isReady: () => answersOk(`${this.#url(name)}${name === 'api' ? '/healthz' : '/readyz'}`),
+      isReady: () => (name === 'api' ? answersOk(`${this.#url(name)}/healthz`) : isUp(`${this.#url(name)}/readyz`)),
     };
   }
 

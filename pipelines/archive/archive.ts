@@ -43,8 +43,8 @@ export interface Archive {
 }
 
 /**
- * Keeps small texts beside the objects: each schema, under its id in the schema registry. A text is named by a folder
- * and a file.
+ * Keeps small texts beside the objects: schemas under their ids in the schema registry, and the catalogue's facts about
+ * editions. A text is named by a folder and a file.
  */
 export interface TextStore {
   /** Stores a text durably. If a text with this name is there already, it stays as it is. */

@@ -20,10 +20,11 @@ export async function openArchive(archiveUrl: string, workDir: string): Promise<
 }
 
 /**
- * Opens the text store of the archive at ARCHIVE_URL. It holds the schemas, each under its id in the schema registry.
+ * Opens a text store of the archive at ARCHIVE_URL. `schemas` holds each schema under its id in the schema registry.
+ * `editions` holds what the catalogue knows about each edition.
  */
-export async function openTexts(archiveUrl: string): Promise<TextStore> {
-  if (archiveUrl.startsWith('file:')) return new FolderTexts(join(fileURLToPath(archiveUrl), 'schemas'));
+export async function openTexts(archiveUrl: string, root: 'schemas' | 'editions'): Promise<TextStore> {
+  if (archiveUrl.startsWith('file:')) return new FolderTexts(join(fileURLToPath(archiveUrl), root));
   const { openS3Bucket, S3Texts } = await import('./s3.ts');
-  return new S3Texts(openS3Bucket(archiveUrl), 'schemas');
+  return new S3Texts(openS3Bucket(archiveUrl), root);
 }

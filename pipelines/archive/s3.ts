@@ -128,8 +128,8 @@ export class S3Texts implements TextStore {
   }
 
   async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
-    // Two processes may both find no text here, and then both write it. This does no harm: the texts are schemas, named
-    // by their ids in one schema registry, so both processes write the same schema.
+    // Two processes may both find no text here, and then both write it. This does no harm: a schema is named by its id
+    // in one schema registry, and an edition's facts by the hash of its change file, so both write the same.
     if ((await this.read(folder, file)) !== null) return 'already_there';
     const command = new PutObjectCommand({ ...this.#at(folder, file), Body: text });
     await guard('put', () => this.#bucket.client.send(command));

@@ -166,7 +166,9 @@ export class PartitionWork {
         refusals = passing === 'refused' ? refusals + 1 : 0;
         if (passing === null || refusals > limits.refusalsInARow) throw error;
         metrics.retries.inc({ group, topic, cause: passing });
-        this.#failing.set(key, `${key}: ${(error as Error).name}`);
+        // An error's message may quote rows, so only its name and its advice to operators are shown.
+        const { name, advice } = error as Error & { advice?: string };
+        this.#failing.set(key, [key, name, ...(advice === undefined ? [] : [advice])].join(': '));
         log.warn({ group, topic, partition, attempt, err: error }, 'batch failed');
         await sleep(waitMs, undefined, { signal: this.#ending.signal }).catch(() => {});
         // Nothing was committed, so the next consumer of the partition begins with this batch.

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, type Registry } from 'prom-client';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { type Register, registers } from '../../schemas/registers.ts';
+import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
 import { type Change, decodeChange, peekChange } from '../changes/record.ts';
+import { adoptCommand } from '../editions/adopt.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { replayHeader } from '../stream/kafka.ts';
@@ -33,14 +34,29 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
     const editions = await readEditions(dependencies.pool, register.name, numbers);
     for (const number of numbers) {
       const edition = editions.get(number);
-      // The catalogue gets an edition's row before the edition's first record is produced, so a missing row is a bug.
-      // The handler needs the row for the edition's date.
-      if (edition === undefined) throw new Error(`edition ${number} of ${register.name} is not in the catalogue`);
+      if (edition === undefined) throw new EditionUnknown(register.name, number);
       if (edition.announced) continue;
       const changes = candidates.filter(({ change }) => change.edition === number);
       await announce(dependencies, batch, edition, changes, ensuredDays);
     }
   };
+}
+
+/**
+ * The catalogue has no such edition. It gets an edition's row before the edition's first record is produced, so this
+ * happens only when PostgreSQL was restored from an older backup. The batch is tried again until the operator has
+ * brought the edition back. The other consumers of this process go on meanwhile.
+ */
+class EditionUnknown extends Error {
+  override name = 'EditionUnknown';
+  readonly code = 'edition_unknown';
+  readonly retryable = true;
+  /** Shown by /readyz. */
+  readonly advice = `run \`${adoptCommand}\``;
+
+  constructor(register: RegisterName, edition: number) {
+    super(`edition ${edition} of ${register} is not in the catalogue`);
+  }
 }
 
 /**

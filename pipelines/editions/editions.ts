@@ -18,6 +18,8 @@ export interface Edition {
   publicada_at: Date | null;
   materializada_at: Date | null;
   avisada_at: Date | null;
+  /** Offset after the edition's record in the editions topic. Null when it is not known. */
+  stream_end: number | null;
 }
 
 export async function listEditions(
@@ -108,12 +110,18 @@ export async function recentCounts(
 
 /**
  * Records that Kafka has all changes of the edition. The edition's publication or correction becomes `publicada`. A
- * repeat changes nothing.
+ * repeat changes only `streamEnd`, the offset after the edition's last record in the editions topic.
  */
-export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
+export async function recordPublished(
+  client: PoolClient,
+  register: RegisterName,
+  number: number,
+  streamEnd: number | null = null,
+): Promise<void> {
   await client.query(
-    'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
-    [register, number],
+    `UPDATE edition SET publicada_at = COALESCE(publicada_at, now()), stream_end = COALESCE($3, stream_end)
+     WHERE register = $1 AND number = $2`,
+    [register, number, streamEnd],
   );
   await client.query(
     `UPDATE publication SET state = 'publicada', state_at = now() FROM edition
@@ -220,25 +228,29 @@ export async function recordEditionPartitions(
 
 /**
  * Returns the published editions that the Kafka log has lost, oldest first. They must be produced again in this order.
- * An edition is lost in two cases:
+ * An edition is lost in three cases:
  * - A partition of the log ends before the end offset that was recorded for the edition.
+ * - The editions topic ends before the edition's record.
  * - The edition has no recorded end offsets, because `forgetEditionsFrom` deleted them.
  * @param logEnds the end offset of each partition of the log
+ * @param editionsEnd the end offset of the editions topic
  */
 export async function editionsBeyond(
   database: Queryable,
   register: RegisterName,
   logEnds: readonly number[],
+  editionsEnd: number,
 ): Promise<number[]> {
   const { rows } = await database.query<{ number: number }>(
     `SELECT number FROM edition WHERE register = $1 AND publicada_at IS NOT NULL AND (
-       NOT EXISTS (SELECT 1 FROM edition_partition noted WHERE noted.register = $1 AND noted.edition = edition.number)
+       stream_end > $3
+       OR NOT EXISTS (SELECT 1 FROM edition_partition noted WHERE noted.register = $1 AND noted.edition = edition.number)
        OR EXISTS (
          SELECT 1 FROM edition_partition noted
          LEFT JOIN unnest($2::bigint[]) WITH ORDINALITY AS log (log_end, place) ON place = noted.partition + 1
          WHERE noted.register = $1 AND noted.edition = edition.number AND noted.end_offset > COALESCE(log_end, 0)))
      ORDER BY number`,
-    [register, logEnds],
+    [register, logEnds, editionsEnd],
   );
   return rows.map(({ number }) => number);
 }
@@ -250,4 +262,27 @@ export async function editionsBeyond(
  */
 export async function forgetEditionsFrom(database: Queryable, register: RegisterName, edition: number): Promise<void> {
   await database.query('DELETE FROM edition_partition WHERE register = $1 AND edition >= $2', [register, edition]);
+  // If the process dies here, the editions count as lost all the same, because they have no recorded ends.
+  await database.query('UPDATE edition SET stream_end = NULL WHERE register = $1 AND number >= $2', [
+    register,
+    edition,
+  ]);
+}
+
+/**
+ * How far the catalogue knows the register's topics. Offsets beyond these may hold editions that it lacks.
+ * @param before in the editions topic, only the records of editions before this one count
+ */
+export async function recordedEnds(database: Queryable, register: RegisterName, before: number | null = null) {
+  const { rows } = await database.query<{ changes: (number | null)[]; editions: number }>(
+    `SELECT ARRAY(SELECT (SELECT max(end_offset) FROM edition_partition noted
+         WHERE noted.register = head.register AND noted.partition = place)::float8
+       FROM generate_series(0, head.partitions - 1) AS place ORDER BY place) AS changes,
+       COALESCE((SELECT max(stream_end) FROM edition
+         WHERE edition.register = head.register AND ($2::bigint IS NULL OR number < $2)), 0) AS editions
+     FROM register_head head WHERE head.register = $1`,
+    [register, before],
+  );
+  const found = rows[0];
+  return { changes: found?.changes.map((end) => end ?? 0) ?? [], editions: found?.editions ?? 0 };
 }

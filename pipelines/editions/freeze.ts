@@ -1,7 +1,7 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { findCorrection } from './corrections.ts';
-import { type Head, readHead } from './heads.ts';
+import { type Head, moveHead, readHead } from './heads.ts';
 import { findPublication } from './publications.ts';
 
 /** The result of a comparison: the base that it compared with, and the files that it left in the archive. */
@@ -19,7 +19,7 @@ export interface FrozenDifference {
   counts: Record<string, unknown>;
 }
 
-type FreezeResult =
+export type FreezeResult =
   | { outcome: 'frozen'; edition: number }
   /** `paused`: an operator paused the register after the comparison. */
   | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
@@ -31,6 +31,8 @@ type FreezeResult =
  * - It moves the publication or correction from `comparada` to `publicando`.
  * If the process dies before the commit, nothing has changed. If it dies after, a repeat returns the edition. A pause
  * does not stop a correction, because operators often pause a register in order to undo an edition.
+ * @param checkedHead the head that was found to be the newest edition of Kafka and ClickHouse too (`compareCatalogue`).
+ * If the database was restored since then, it has another head, and nothing is frozen.
  */
 export function freezeEdition(
   pool: Pool,
@@ -38,6 +40,7 @@ export function freezeEdition(
   kind: 'publication' | 'correction',
   id: number,
   differenceOf: (compared: { compare_result: unknown }) => FrozenDifference,
+  checkedHead: number,
 ): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
     const head = await readHead(client, register, true);
@@ -45,6 +48,7 @@ export function freezeEdition(
     // meanwhile.
     const origin = await originOf(client, kind, id, head);
     if (origin?.edition != null) return { outcome: 'frozen', edition: origin.edition };
+    if (head.edition !== checkedHead) return { outcome: 'head_moved', edition: null };
     if (origin?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
     if (kind === 'publication' && head.paused_at !== null) return { outcome: 'paused', edition: null };
     const difference = differenceOf(origin);
@@ -106,11 +110,5 @@ async function insertEdition(
       JSON.stringify(difference.counts),
     ],
   );
-  const { fecha_dato, published_at, sha256, validators } = origin;
-  await client.query(
-    `UPDATE register_head SET edition = $2, fecha_dato = $3, published_at = $4,
-       publication_sha256 = coalesce($5, publication_sha256),
-       publication_validators = coalesce($6, publication_validators) WHERE register = $1`,
-    [head.register, difference.edition, fecha_dato, published_at, sha256, validators && JSON.stringify(validators)],
-  );
+  await moveHead(client, { ...origin, register: head.register, edition: difference.edition });
 }

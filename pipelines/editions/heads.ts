@@ -81,6 +81,27 @@ export async function recordProbe(database: Queryable, register: RegisterName): 
   await database.query('UPDATE register_head SET probed_at = now() WHERE register = $1', [register]);
 }
 
+/** What a new edition makes of the head. A correction has no publication (null), so the head keeps naming its own. */
+interface NextHead {
+  register: RegisterName;
+  edition: number;
+  fecha_dato: string | null;
+  published_at: Date | string | null;
+  sha256: string | null;
+  validators: unknown;
+}
+
+/** Moves the head to a new edition. Call it in the transaction that inserts the edition. */
+export async function moveHead(client: PoolClient, next: NextHead): Promise<void> {
+  const { register, edition, fecha_dato, published_at, sha256, validators } = next;
+  await client.query(
+    `UPDATE register_head SET edition = $2, fecha_dato = $3, published_at = $4,
+       publication_sha256 = coalesce($5, publication_sha256),
+       publication_validators = coalesce($6, publication_validators) WHERE register = $1`,
+    [register, edition, fecha_dato, published_at, sha256, validators && JSON.stringify(validators)],
+  );
+}
+
 /**
  * Moves the register's date forward, without an edition, because the site published the head's bytes again. Call it in
  * the transaction that makes the publication `repetida`. Otherwise the date could move although the publication becomes

@@ -140,6 +140,7 @@ export const replayHeader = 'replay';
 
 export type StreamErrorCode =
   | 'send_failed'
+  | 'read_failed'
   | 'topic_settings_differ'
   | 'topic_missing'
   | 'schema_incompatible'
@@ -150,7 +151,9 @@ export type StreamErrorCode =
   | 'change_file_differs'
   | 'producer_failed'
   | 'materialised_count_differs'
-  | 'edition_unknown';
+  | 'edition_unknown'
+  | 'edition_lost'
+  | 'stream_differs';
 
 export class StreamError extends Error {
   override name = 'StreamError';

@@ -2,12 +2,14 @@ import type { Kafka } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { openChangeFile } from '../changes/change-file.ts';
 import { avroType, schemaHeader } from '../changes/record.ts';
+import { EditionArchive } from '../editions/edition-archive.ts';
 import {
   type Edition,
   type EditionPartition,
   findEdition,
   forgetEditionsFrom,
   recordEditionPartitions,
+  recordedEnds,
   recordPublished,
 } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
@@ -17,8 +19,9 @@ import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { KafkaChunkSender, replayHeader, StreamError, type StreamOffsets } from './kafka.ts';
 import { type ProducerDone, type ProducerProgress, runProducer } from './producer/job.ts';
-import type { RecordHeaders } from './producer/records.ts';
+import { RecordCutter, type RecordHeaders } from './producer/records.ts';
 import { type SchemaRegistry, schemaIdFor } from './registry.ts';
+import { editionRecords } from './tail.ts';
 import { changesOutput, editionsOutput, type Output } from './topics.ts';
 
 export interface ProduceDependencies {
@@ -29,6 +32,8 @@ export interface ProduceDependencies {
   offsets: StreamOffsets;
   registry: SchemaRegistry;
   prefix: string;
+  /** Address of the archive, which gets the catalogue's rows about the edition before Kafka gets its first record. */
+  archiveUrl: string;
   log: Logger;
 }
 
@@ -78,6 +83,8 @@ export async function produceEdition(
   // Delete the recorded end offsets of the edition and of all later editions, because Kafka lost all of them. If the
   // process dies after this, `editionsToRepublish` still returns all of them: they have no recorded ends.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
+  // If the process dies after this, the archive has rows of an edition that Kafka lacks. Nothing reads them.
+  await new EditionArchive(dependencies.archiveUrl).put(pool, register, [edition]);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
   const reports = withLogEnds(offsets, topic, report);
@@ -92,11 +99,54 @@ export async function produceEdition(
     end_offset: end,
   }));
   await recordEditionPartitions(pool, register, edition, recorded);
-  // If the process dies after this line, a repeat writes a second record of the edition. Readers count it once.
+  // If the process dies after this line, `takeProduced` finds the record, or a repeat writes a second one. Readers count
+  // it once.
   await sendEditionRecord(dependencies, row, recorded);
-  await inTransaction(pool, (client) => recordPublished(client, register, edition));
+  const [streamEnd] = await offsets.ends(editionsOutput(prefix, register).topic);
+  await inTransaction(pool, (client) => recordPublished(client, register, edition, streamEnd));
   log.info({ register, edition, rows: done.rows, endOffsets: ends, cpuSeconds: done.cpuSeconds }, 'edition produced');
   return { ...done, endOffsets: [...ends] };
+}
+
+/**
+ * Whether Kafka has the whole edition already: its record stands in the editions topic. Then this records its ends and
+ * marks it `publicada`, and nothing is produced again. That is so for `padron editions adopt`, and when a process died
+ * between the record and its own note of it. If the process dies here, a repeat finds the record again.
+ * @param changeFile local path of the edition's change file
+ */
+export async function takeProduced(
+  dependencies: Pick<ProduceDependencies, 'pool' | 'kafka' | 'offsets' | 'prefix' | 'log'>,
+  { register, edition, changeFile }: Pick<ProduceInput, 'register' | 'edition' | 'changeFile'>,
+): Promise<boolean> {
+  const { pool, offsets, prefix, log } = dependencies;
+  const { change_file_sha256 } = await knownEdition(pool, register, edition);
+  const { editions } = await recordedEnds(pool, register, edition);
+  const records = await editionRecords(dependencies, register, editions);
+  const record = records.findLast((one) => one.edition === edition && one.change_file_sha256 === change_file_sha256);
+  if (record === undefined) return false;
+  const logEnds = await offsets.ends(changesOutput(prefix, register).topic);
+  if (!record.end_offsets.every((end, partition) => (logEnds[partition] ?? 0) >= end)) return false;
+  const rows = await rowsByPartition(changeFile, edition, logEnds.length);
+  const ends = record.end_offsets.map((end_offset, partition) => ({ partition, rows: rows[partition]!, end_offset }));
+  await inTransaction(pool, async (client) => {
+    await recordEditionPartitions(client, register, edition, ends);
+    await recordPublished(client, register, edition, record.end);
+  });
+  log.info({ register, edition, endOffsets: record.end_offsets }, 'edition was in Kafka already');
+  return true;
+}
+
+/** Counts the records of a change file by the partition of their keys. */
+async function rowsByPartition(changeFile: string, edition: number, partitions: number): Promise<number[]> {
+  const file = await openChangeFile(changeFile);
+  try {
+    // Nothing is encoded, so the schema's id in the registry does not matter.
+    const cutter = new RecordCutter({ schema: file.schema, schemaId: 0, edition, partitions });
+    for await (const { bytes, count } of file.blocks()) cutter.cut(bytes, count, null);
+    return cutter.rowsByPartition;
+  } finally {
+    await file.close();
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { changesTopic, type RegisterName, registers } from '../../schemas/registers.ts';
+import { changesTopic, editionsTopic, type RegisterName, registers } from '../../schemas/registers.ts';
 import { editionPartitions, editionsBeyond, findEdition } from '../editions/editions.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
@@ -33,22 +33,24 @@ export async function groupPassed(
 }
 
 /**
- * Returns the editions whose records Kafka lost because a log was wiped or cut, oldest first. Each must be produced
- * again from its change file.
+ * Returns the editions whose records Kafka lost because a log was wiped, cut or restored from an old copy, oldest first.
+ * Each must be produced again from its change file.
  */
 export async function editionsToRepublish(
   { pool, offsets, prefix }: ProgressDependencies,
   register: RegisterName,
 ): Promise<number[]> {
-  return editionsBeyond(pool, register, await offsets.ends(changesTopic(prefix, register)));
+  const [editionsEnd = 0] = await offsets.ends(editionsTopic(prefix, register));
+  return editionsBeyond(pool, register, await offsets.ends(changesTopic(prefix, register)), editionsEnd);
 }
 
 /**
  * Whether ClickHouse has the complete state of this edition. Two things must hold:
  * - The group `materialize` has committed past the edition's end in every partition.
  * - The number of rows with the edition's version equals the number of changes in the catalogue.
- * Call this before a later edition is produced. A row that the later edition changes gets the later version. The row
- * would then be missing from this count.
+ * A row that a later edition changes gets the later version, and is missing from this count. So an edition with a later
+ * one, as `padron editions adopt` brings them, is counted in the history. The history has all of the edition's changes
+ * except the rows that it only repeated (op `r`).
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(
@@ -57,12 +59,15 @@ export async function checkMaterialised(
   edition: number,
 ): Promise<'not_yet' | 'materialised'> {
   if (!(await groupPassed(dependencies, materializeGroup(dependencies.prefix), register, edition))) return 'not_yet';
-  const { changes } = (await findEdition(dependencies.pool, register, edition))!;
-  const found = await countAtVersion(dependencies.clickhouse, register, edition);
-  if (found === changes) return 'materialised';
+  const { pool, clickhouse } = dependencies;
+  const { changes, counts } = (await findEdition(pool, register, edition))!;
+  const isLast = (await findEdition(pool, register, edition + 1)) === null;
+  const expected = isLast ? changes : changes - Number(counts.baseline ?? 0);
+  const found = await (isLast ? countAtVersion : countInHistory)(clickhouse, register, edition);
+  if (found === expected) return 'materialised';
   throw new StreamError(
     'materialised_count_differs',
-    `edition ${edition} of ${register} has ${changes} changes, but ${found} rows stand at it in ClickHouse: ` +
+    `edition ${edition} of ${register} has ${expected} changes, but ${found} rows stand at it in ClickHouse: ` +
       `where rows are missing, \`padron editions republish ${register} ${edition}\` brings them; ` +
       `\`padron rebuild --register ${register}\` makes all of them again`,
   );
@@ -72,23 +77,44 @@ export async function checkMaterialised(
  * Counts the distinct keys whose rows have this version. ClickHouse reads the table in its own order, so that only one
  * key is in memory at a time.
  */
-export async function countAtVersion(
-  clickhouse: ClickHouseClient,
-  register: RegisterName,
-  version: number,
-): Promise<number> {
+export function countAtVersion(clickhouse: ClickHouseClient, register: RegisterName, version: number): Promise<number> {
+  const keys = 'SELECT ruc FROM taxpayer WHERE register = {register:UInt8} AND version = {version:UInt64} GROUP BY ruc';
+  return count(clickhouse, keys, { register: registers[register].code, version });
+}
+
+/** Counts the distinct keys that the edition changed. */
+function countInHistory(clickhouse: ClickHouseClient, register: RegisterName, edition: number): Promise<number> {
+  const keys =
+    'SELECT ruc FROM register_change WHERE register = {register:UInt8} AND edition = {edition:UInt64} GROUP BY ruc';
+  return count(clickhouse, keys, { register: registers[register].code, edition });
+}
+
+/** The highest version that a row of the register has; 0 if it has no rows. */
+export async function highestVersion(clickhouse: ClickHouseClient, register: RegisterName): Promise<number> {
   const result = await clickhouse.query({
-    query: `SELECT count() AS found FROM (
-      SELECT ruc FROM taxpayer WHERE register = {register:UInt8} AND version = {version:UInt64} GROUP BY ruc)`,
-    query_params: { register: registers[register].code, version },
+    query: 'SELECT max(version) AS found FROM taxpayer WHERE register = {register:UInt8}',
+    query_params: { register: registers[register].code },
     format: 'JSONEachRow',
-    clickhouse_settings: {
-      max_threads: 1,
-      max_memory_usage: String(512 * 1024 * 1024),
-      max_execution_time: 120,
-      optimize_aggregation_in_order: 1,
-      output_format_json_quote_64bit_integers: 1,
-    },
+    clickhouse_settings: countSettings,
+  });
+  const [row] = await result.json<{ found: string }>();
+  return Number(row!.found);
+}
+
+const countSettings = {
+  max_threads: 1,
+  max_memory_usage: String(512 * 1024 * 1024),
+  max_execution_time: 120,
+  optimize_aggregation_in_order: 1,
+  output_format_json_quote_64bit_integers: 1,
+} as const;
+
+async function count(clickhouse: ClickHouseClient, keys: string, values: Record<string, number>): Promise<number> {
+  const result = await clickhouse.query({
+    query: `SELECT count() AS found FROM (${keys})`,
+    query_params: values,
+    format: 'JSONEachRow',
+    clickhouse_settings: countSettings,
   });
   const [row] = await result.json<{ found: string }>();
   return Number(row!.found);

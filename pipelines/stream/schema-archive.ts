@@ -57,7 +57,7 @@ export class SchemaArchive {
   }
 
   #texts(): Promise<TextStore> {
-    this.#opened ??= openTexts(this.#archiveUrl);
+    this.#opened ??= openTexts(this.#archiveUrl, 'schemas');
     return this.#opened;
   }
 }

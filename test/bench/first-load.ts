@@ -95,7 +95,8 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
     ),
   );
   await freeze(pool, difference);
-  const parts = { pool, kafka, brokers: endpoints.KAFKA_BROKERS, offsets, registry, prefix, log };
+  const stream = { kafka, brokers: endpoints.KAFKA_BROKERS, offsets, registry, prefix };
+  const parts = { pool, ...stream, archiveUrl: endpoints.ARCHIVE_URL, log };
   const changeFile = difference.changeFile.path;
   await stage('publish', () => produceEdition(parts, { register, edition: 1, changeFile }, () => {}, signal));
   await stage('until materialised', async () => {

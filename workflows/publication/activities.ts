@@ -3,11 +3,9 @@ import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activ
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { isLost } from '../../pipelines/archive/archive.ts';
-import { freezeEdition } from '../../pipelines/editions/freeze.ts';
 import { passingOf } from '../../pipelines/runtime/passing-errors.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from './compare.ts';
-import { differenceOf } from './comparison.ts';
 import { compareCorrection } from './correct.ts';
 import { type FetchDependencies, fetchPublication, probe } from './fetch.ts';
 import { judgePublication, nextWork, verifyPublication } from './judge.ts';
@@ -47,12 +45,12 @@ export function makePublicationActivities(dependencies: PublicationDependencies)
     verifyPublication: activity('publication', verifyPublication),
     comparePublication: activity('publication', comparePublication),
     judgePublication: activity('publication', judgePublication),
-    freezePublication: activity('publication', ({ pool }, register: RegisterName, id: number) =>
-      freezeEdition(pool, register, 'publication', id, differenceOf),
+    freezePublication: activity('publication', ({ guard }, register: RegisterName, id: number) =>
+      guard.freeze(register, 'publication', id),
     ),
     compareCorrection: activity('correction', compareCorrection),
-    freezeCorrection: activity('correction', ({ pool }, register: RegisterName, id: number) =>
-      freezeEdition(pool, register, 'correction', id, differenceOf),
+    freezeCorrection: activity('correction', ({ guard }, register: RegisterName, id: number) =>
+      guard.freeze(register, 'correction', id),
     ),
     publishEdition: activity('edition', (run, register: RegisterName, edition: number, mode: 'once' | 'again') =>
       publishEdition(run, { register, edition, mode, ...acknowledgedBefore() }),

@@ -2,6 +2,7 @@ import { type Archive, isLost } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/changes/errors.ts';
 import { checkPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
+import { noteHeld, streamAheadReason } from '../../pipelines/editions/adopt.ts';
 import { isReverted, nextCorrection } from '../../pipelines/editions/corrections.ts';
 import { findEdition, oldestUnfinishedEdition, recentCounts } from '../../pipelines/editions/editions.ts';
 import { type Head, moveDateForward, readHead } from '../../pipelines/editions/heads.ts';
@@ -15,6 +16,7 @@ import {
 } from '../../pipelines/editions/publications.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { CatalogueGuard } from './catalogue-guard.ts';
 import { gateFactsOf } from './comparison.ts';
 import type { GateSettings } from './gate-settings.ts';
 import { checkGates, failureText } from './gates.ts';
@@ -26,6 +28,7 @@ export interface PublishDependencies {
   zipLimits: PublicationLimits;
   gates: Readonly<Record<RegisterName, GateSettings>>;
   editionsToRepublish(register: RegisterName): Promise<readonly number[]>;
+  guard: Pick<CatalogueGuard, 'problemOf' | 'freeze'>;
 }
 
 const next: StepOutcome = { outcome: 'next' };
@@ -36,21 +39,31 @@ const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 /**
  * Finds the register's next work: first an edition that Kafka has lost (`editionsToRepublish`), then an unfinished
  * edition, then an operator's correction, then the waiting publication that was published first. A paused register
- * takes no publication.
+ * takes no publication. While Kafka or ClickHouse is ahead of the catalogue, there is no work, and what waits shows why.
  */
 export async function nextWork(
-  dependencies: Pick<PublishDependencies, 'pool' | 'editionsToRepublish'>,
+  dependencies: Pick<PublishDependencies, 'pool' | 'editionsToRepublish' | 'guard'>,
   register: RegisterName,
 ): Promise<NextWork> {
-  const edition = await oldestUnfinishedEdition(dependencies.pool, register);
+  const { pool, guard } = dependencies;
+  const edition = await oldestUnfinishedEdition(pool, register);
   const [lost] = await dependencies.editionsToRepublish(register);
+  const problem = await guard.problemOf(register);
+  // An unfinished edition could not be finished either: a later one, which the catalogue lacks, has replaced its rows.
+  if (problem?.startsWith(streamAheadReason)) return await held(pool, register, problem);
   if (lost !== undefined) return { kind: 'republish', edition: lost };
   if (edition !== null) return { kind: 'edition', edition };
-  const correctionId = await nextCorrection(dependencies.pool, register);
+  if (problem !== null) return await held(pool, register, problem);
+  const correctionId = await nextCorrection(pool, register);
   if (correctionId !== null) return { kind: 'correction', correctionId };
-  if ((await readHead(dependencies.pool, register)).paused_at !== null) return { kind: 'none' };
-  const publicationId = await nextPublication(dependencies.pool, register);
+  if ((await readHead(pool, register)).paused_at !== null) return { kind: 'none' };
+  const publicationId = await nextPublication(pool, register);
   return publicationId === null ? { kind: 'none' } : { kind: 'publication', publicationId };
+}
+
+async function held(pool: Pool, register: RegisterName, problem: string): Promise<NextWork> {
+  await noteHeld(pool, register, problem);
+  return { kind: 'none' };
 }
 
 /**

@@ -10,7 +10,10 @@ import { nextWork } from './judge.ts';
 import { ensureSchedule, type ScheduleSettings, startPublish } from './schedule.ts';
 
 interface SweepDependencies
-  extends Pick<PublicationDependencies, 'pool' | 'client' | 'editionsToRepublish' | 'publicationDays' | 'log'> {
+  extends Pick<
+    PublicationDependencies,
+    'pool' | 'client' | 'editionsToRepublish' | 'guard' | 'publicationDays' | 'log'
+  > {
   schedule: ScheduleSettings;
   archive: Pick<Archive, 'remove'>;
 }

@@ -2,19 +2,26 @@ import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/
 import type { Registry } from 'prom-client';
 import { differenceProgram, runInChild } from '../../pipelines/diff/child.ts';
 import { compareLimits } from '../../pipelines/diff/types.ts';
+import { EditionArchive } from '../../pipelines/editions/edition-archive.ts';
 import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/editions.ts';
 import { registerModules } from '../../pipelines/registers/modules.ts';
 import { verifyInChild } from '../../pipelines/replay/child.ts';
 import { planVerification } from '../../pipelines/replay/plan.ts';
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { KeptProcess } from '../../pipelines/runtime/job-process.ts';
-import { produceEdition, type ProduceDependencies as StreamDependencies } from '../../pipelines/stream/produce.ts';
+import { compareCatalogue } from '../../pipelines/stream/catalogue-check.ts';
+import {
+  produceEdition,
+  type ProduceDependencies as StreamDependencies,
+  takeProduced,
+} from '../../pipelines/stream/produce.ts';
 import { producerProgram } from '../../pipelines/stream/producer/job.ts';
 import { checkMaterialised, editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
 import { watchGroup } from '../../pipelines/stream/topics.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { activitySpans } from '../activity-spans.ts';
 import { makePublicationActivities, type PublicationDependencies } from './activities.ts';
+import { CatalogueGuard } from './catalogue-guard.ts';
 import { gatesByRegister } from './gate-settings.ts';
 import { publicationQueue } from './messages.ts';
 import { makePublicationMetrics } from './metrics.ts';
@@ -68,6 +75,8 @@ export async function makePublicationWorker(
     /** Works until stop() is called. Rejects if the worker fails. */
     async run(): Promise<void> {
       await updateSchedules(dependencies.client, options.schedule);
+      // A long topic takes a while to read, and the worker need not wait: nothing is frozen without a check of its own.
+      void dependencies.guard.start();
       const stopSweeper = startSweeper({ ...dependencies, schedule: options.schedule }, options.sweepEveryMs);
       try {
         const running = worker.run();
@@ -84,6 +93,8 @@ export async function makePublicationWorker(
       if (worker.getState() === 'RUNNING') worker.shutdown();
     },
     isRunning: () => worker.getState() === 'RUNNING',
+    /** Why a register makes no editions; null if none is held. */
+    problem: () => dependencies.guard.problem(),
   };
 }
 
@@ -128,10 +139,19 @@ export interface PublicationEngines
  */
 const keptIdleMs = 30_000;
 
+interface WorkerDependencies extends PublicationDependencies {
+  guard: CatalogueGuard;
+}
+
 /** Makes the dependencies of the steps from the clients of PostgreSQL, Kafka and ClickHouse, and from the archive. */
-function makePublicationDependencies(engines: PublicationEngines): PublicationDependencies {
+function makePublicationDependencies(engines: PublicationEngines): WorkerDependencies {
   const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = engines;
   const { pool, prefix } = stream;
+  const checked = { ...stream, clickhouse, read: new Map() };
+  const guard = new CatalogueGuard({
+    ...{ pool, log: engines.log, metrics: engines.metrics, editions: new EditionArchive(stream.archiveUrl) },
+    compare: (register, scope) => compareCatalogue(checked, register, scope),
+  });
   const processes = {
     differences: new KeptProcess(differenceProgram, keptIdleMs),
     producer: new KeptProcess(producerProgram, keptIdleMs),
@@ -142,6 +162,7 @@ function makePublicationDependencies(engines: PublicationEngines): PublicationDe
     ...engines,
     ...settings,
     pool,
+    guard,
     zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
     observe: makePublicationMetrics(engines.metrics, pool),
     editionsToRepublish: (register) => editionsToRepublish(stream, register),
@@ -158,6 +179,7 @@ function makePublicationDependencies(engines: PublicationEngines): PublicationDe
       const row = await findEdition(pool, register, edition);
       const sha256 = row!.change_file_sha256;
       const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
+      if (mode === 'once' && (await takeProduced(stream, { register, edition, changeFile }))) return;
       const again = mode === 'again';
       const run = kept(register)?.producer.run;
       const input = {

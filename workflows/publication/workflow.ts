@@ -34,7 +34,7 @@ const site = proxyActivities<PublicationActivities>({
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 minutes' },
 });
 
-/** Steps that read a whole file. Most of them use a child process, which is killed when the step is cancelled. */
+/** Steps that read a whole file or topic. Most of them use a child process, killed when the step is cancelled. */
 const heavy = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '20 seconds',
@@ -98,7 +98,7 @@ async function publishRegister({ register }: RegisterInput): Promise<PublishResu
     if (round >= maxRoundsPerRun || workflowInfo().continueAsNewSuggested) {
       await continueAsNew<typeof publishRegister>({ register });
     }
-    const work = await quick.nextWork(register);
+    const work = await heavy.nextWork(register);
     if (work.kind === 'republish') {
       await heavy.publishEdition(register, work.edition, 'again');
     } else if (work.kind === 'edition') {
@@ -118,9 +118,10 @@ async function takePublication({ register }: RegisterInput, publicationId: numbe
   if ((await heavy.verifyPublication(register, publicationId)).outcome === 'ended') return true;
   if ((await heavy.comparePublication(register, publicationId)).outcome === 'ended') return true;
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
-  const frozen = await quick.freezePublication(register, publicationId);
+  const frozen = await heavy.freezePublication(register, publicationId);
   if (frozen.outcome === 'frozen') return true;
-  // The head moved or is not in ClickHouse yet, or the register is paused. Sleep, so that the rounds are no busy loop.
+  // The head moved or is not in ClickHouse yet, or the register is paused or held (CatalogueGuard). Sleep, so that the
+  // rounds are no busy loop.
   await sleep(headMovedPause);
   return false;
 }
@@ -128,7 +129,7 @@ async function takePublication({ register }: RegisterInput, publicationId: numbe
 /** Compares a correction and makes an edition of it. A later round finishes this edition like any other. */
 async function takeCorrection({ register }: RegisterInput, correctionId: number): Promise<void> {
   if ((await heavy.compareCorrection(register, correctionId)).outcome === 'ended') return;
-  const frozen = await quick.freezeCorrection(register, correctionId);
+  const frozen = await heavy.freezeCorrection(register, correctionId);
   if (frozen.outcome !== 'frozen') await sleep(headMovedPause);
 }
 

@@ -159,7 +159,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
   });
 
   it('keeps the first text that was put under a name, and lists the texts', async () => {
-    const texts = await openTexts(address);
+    const texts = await openTexts(address, 'schemas');
     expect(await texts.list('subject')).toEqual([]);
     expect(await texts.read('subject', '1.avsc')).toBeNull();
     expect(await texts.put('subject', '1.avsc', '{"á": 1}')).toBe('stored');

@@ -146,8 +146,8 @@ export async function freezeTestEdition(
 }
 
 export function produceDependencies(harness: StreamHarness) {
-  const { pool, kafka, brokers, offsets, registry, prefix, log } = harness;
-  return { pool, kafka, brokers, offsets, registry, prefix, log };
+  const { pool, kafka, brokers, offsets, registry, prefix, archiveUrl, log } = harness;
+  return { pool, kafka, brokers, offsets, registry, prefix, archiveUrl, log };
 }
 
 /** The changes of a first edition with `count` companies. */

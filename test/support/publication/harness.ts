@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
+import type { Registry } from 'prom-client';
 import { type Follow, followFetch, followPublication } from '../../../deploy/cli/publication-follow.ts';
 import type { Endpoints } from '../../../deploy/local/config.ts';
 import type { Archive } from '../../../pipelines/archive/archive.ts';
@@ -32,7 +33,7 @@ const consumersStartMs = 60_000;
 const followTimeoutMs = 90_000;
 
 /** The product's settings with short download pauses. */
-const testSettings: PublicationSettings = {
+export const testSettings: PublicationSettings = {
   ...defaultPublicationSettings,
   downloadLimits: {
     ...defaultPublicationSettings.downloadLimits,
@@ -59,7 +60,8 @@ export class PublicationHarness {
   readonly #connection: NativeConnection;
   readonly #dependencies: PublicationEngines;
   #consumers: ChildProcess | null = null;
-  #worker: { worker: PublicationWorker; running: Promise<void> } | null = null;
+  #consumersPort = 0;
+  #worker: { worker: PublicationWorker; running: Promise<void>; metrics: Registry } | null = null;
 
   constructor(
     stream: StreamHarness,
@@ -108,9 +110,10 @@ export class PublicationHarness {
   }
 
   async startWorker(): Promise<void> {
+    const metrics = makeMetrics('test');
     const worker = await makePublicationWorker(
       this.#connection,
-      { ...this.#dependencies, client: this.client, metrics: makeMetrics('test') },
+      { ...this.#dependencies, client: this.client, metrics },
       {
         namespace: this.namespace,
         // Once a year, so that only the tests trigger it.
@@ -121,7 +124,24 @@ export class PublicationHarness {
         workflowBundle: await workflowBundle(),
       },
     );
-    this.#worker = { worker, running: worker.run() };
+    this.#worker = { worker, running: worker.run(), metrics };
+  }
+
+  /** Why the worker makes no editions of some register, as its /readyz says. */
+  workerProblem(): string | null {
+    return this.#worker!.worker.problem();
+  }
+
+  /** The worker's gauge for these labels; undefined when it has no such line. */
+  async metric(name: string, labels: Record<string, string>): Promise<number | undefined> {
+    const { values } = await this.#worker!.metrics.getSingleMetric(name)!.get();
+    return values.find((value) => Object.entries(labels).every(([label, text]) => value.labels[label] === text))?.value;
+  }
+
+  /** The reason that the consumers' /readyz gives; null when they are ready. */
+  async consumersProblem(): Promise<string | null> {
+    const answer = await fetch(`http://127.0.0.1:${this.#consumersPort}/readyz`);
+    return ((await answer.json()) as { reason?: string }).reason ?? null;
   }
 
   /** Moves to a fresh namespace, as if all of Temporal's data were lost. */
@@ -158,6 +178,7 @@ export class PublicationHarness {
       child.once('close', () => reject(new Error(`the consumers ended: ${said}`)));
     });
     const deadline = Date.now() + consumersStartMs;
+    this.#consumersPort = port;
     while (!(await isReady(port))) {
       if (Date.now() > deadline) throw new Error(`the consumers are not ready: ${said}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -210,5 +231,6 @@ const egressLimits = {
 
 async function isReady(port: number): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
-  return answer?.status === 200;
+  // Consumers that wait for an operator's command have started.
+  return answer?.status === 200 || (await answer?.text())?.includes('npx padron ') === true;
 }

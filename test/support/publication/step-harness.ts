@@ -15,7 +15,7 @@ import {
   recordPublished,
 } from '../../../pipelines/editions/editions.ts';
 import { freezeEdition } from '../../../pipelines/editions/freeze.ts';
-import { ensureHead } from '../../../pipelines/editions/heads.ts';
+import { ensureHead, readHead } from '../../../pipelines/editions/heads.ts';
 import { findPublication, type Publication } from '../../../pipelines/editions/publications.ts';
 import type { DownloadLimits } from '../../../pipelines/registers/download.ts';
 import { makeEgressDispatcher } from '../../../pipelines/runtime/egress/dispatcher.ts';
@@ -128,6 +128,11 @@ function partsOver(
     zipLimits: compareLimits,
     gates: gatesByRegister,
     editionsToRepublish: async () => [],
+    guard: {
+      problemOf: async () => null,
+      freeze: async (register, kind, id) =>
+        freezeEdition(pool, register, kind, id, differenceOf, (await readHead(pool, register)).edition),
+    },
     compare: (input, report, signal) => engineOf(input.register).compare(input, report, signal),
     correct: (input, report, signal) => engineOf(input.register).correct(input, report, signal),
     async rebuildIndex(register, edition, report, signal) {
@@ -172,12 +177,12 @@ async function takePublication(parts: CompareDependencies, register: RegisterNam
   if ((await verifyPublication(parts, register, id)).outcome === 'ended') return;
   if ((await comparePublication(parts, register, id)).outcome === 'ended') return;
   if ((await judgePublication(parts, register, id)).outcome === 'ended') return;
-  await freezeEdition(parts.pool, register, 'publication', id, differenceOf);
+  await parts.guard.freeze(register, 'publication', id);
 }
 
 async function takeCorrection(parts: CompareDependencies, register: RegisterName, id: number): Promise<void> {
   if ((await compareCorrection(parts, register, id)).outcome === 'ended') return;
-  await freezeEdition(parts.pool, register, 'correction', id, differenceOf);
+  await parts.guard.freeze(register, 'correction', id);
 }
 
 /** Records what the producer and the consumers record once an edition is finished. */

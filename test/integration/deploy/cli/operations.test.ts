@@ -200,9 +200,9 @@ test('editions republish: one that waits to be materialised becomes open work ag
   ]);
   await recordEditionPartitions(pool, register, 1, [{ partition: 0, rows: 7_000, end_offset: 7_000 }]);
   await recordEditionPartitions(pool, register, 2, [{ partition: 0, rows: 12, end_offset: 7_012 }]);
-  expect(await editionsBeyond(pool, register, [7_012])).toEqual([]);
+  expect(await editionsBeyond(pool, register, [7_012], 2)).toEqual([]);
   expect(await document('editions', 'republish', register, '2')).toMatchObject({ register, number: 2 });
-  expect(await editionsBeyond(pool, register, [7_012])).toEqual([2]);
+  expect(await editionsBeyond(pool, register, [7_012], 2)).toEqual([2]);
 });
 
 test('each command has an example in its --help', async () => {

@@ -70,6 +70,18 @@ describe('changes of watched companies become events', () => {
     expect(rows).toEqual([{ day: '2026-11-27' }]);
   });
 
+  it('only once the catalogue has the edition: a restored one lacks it, and the batch is tried again', async () => {
+    const { account, edition } = await scene(['20990000019']);
+    const lost = edition + 1_000;
+    const batch = batchOf([change(lost, '20990000019', detectedAt, suspended)]);
+    const refused = harness.handler()(batch);
+    await expect(refused).rejects.toMatchObject({ retryable: true, advice: 'run `npx padron editions adopt`' });
+    expect(await eventsOf(account)).toEqual([]);
+    await harness.edition(lost, '2026-11-26', detectedAt);
+    await harness.handler()(batch);
+    expect(await eventsOf(account)).toHaveLength(1);
+  });
+
   it('except baselines, unwatched companies, natural persons, unwatched columns and announced editions', async () => {
     const { account, edition } = await scene(['20990000019']);
     const handle = harness.handler();

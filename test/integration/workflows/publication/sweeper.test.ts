@@ -40,9 +40,10 @@ test('a register that cannot be swept keeps no other from its workflow, and what
   const [first, , , another] = registerNames;
   await publication(first!, 'rechazada', 10);
   await publication(another!, 'descargada', 0);
+  const guard = { problemOf: async () => null, freeze: () => Promise.reject(new Error('a sweep freezes nothing')) };
   const stop = startSweeper(
     {
-      ...{ pool, client, log, publicationDays: 1, editionsToRepublish: async () => [] },
+      ...{ pool, client, log, publicationDays: 1, editionsToRepublish: async () => [], guard },
       schedule: { cron: '0 0 1 1 *', reconcileCron: '0 0 1 1 *' },
       // The bucket's key is not allowed to delete.
       archive: { remove: () => Promise.reject(new ArchiveError('refused', 'the archive refuses to delete')) },

@@ -1,0 +1,82 @@
+import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
+import type { LostEdition } from '../../pipelines/stream/adoption.ts';
+import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { type PadronCommand, registerOf } from './arguments.ts';
+import { openConfiguredArchive } from './catalogue.ts';
+import type { CommandContext, OutputOptions } from './context.ts';
+import { figure } from './progress.ts';
+
+/** These settings are one schema, so that one error names all missing settings. */
+const settings = databaseBlock.extend(clickhouseBlock.shape).extend(kafkaBlock.shape).extend(archiveBlock.shape);
+
+/** Time limit of one query in ClickHouse. The longest one reads the version of every row of a register. */
+const requestTimeoutMs = 130_000;
+
+interface AdoptOptions extends OutputOptions {
+  register?: RegisterName;
+  dryRun?: boolean;
+}
+
+/** `padron editions adopt`: brings a catalogue that was restored from an older backup up to Kafka and ClickHouse. */
+export function addAdoptCommand(editions: PadronCommand, context: CommandContext): void {
+  editions
+    .command('adopt')
+    .description('After PostgreSQL was restored: brings back the editions that Kafka or ClickHouse has and it lost.')
+    .option('--register <register>', 'this register only', registerOf)
+    .option('--dry-run', 'only lists them')
+    .remarks(
+      `Until then the worker makes no edition of the register, and its /readyz says why. Each edition comes from the archive with its
+publication, counts and gates. The worker then finishes it within half a minute. An edition that Kafka has whole is not
+sent again, and what the consumer "watch" had read makes no events again. All other editions are sent from their change
+files. It can be repeated; \`padron verify\` proves the result.`,
+    )
+    .examples('editions adopt --dry-run', 'editions adopt', 'editions adopt --register padron_reducido --json')
+    .action((options: AdoptOptions) => adopt(context, options));
+}
+
+async function adopt(context: CommandContext, options: AdoptOptions): Promise<void> {
+  const { adoptEditions, findLostEditions } = await import('../../pipelines/stream/adoption.ts');
+  const dependencies = await openStores(context);
+  const lost: LostEdition[] = [];
+  // Everything is found before anything is changed, so that a file that is missing leaves no register half mended.
+  for (const register of options.register === undefined ? registerNames : [options.register]) {
+    lost.push(...(await findLostEditions(dependencies, register)));
+  }
+  if (!options.dryRun) await adoptEditions(dependencies, lost);
+  const rows = lost.map(({ archived: _, ...edition }) => ({ ...edition, adopted: !options.dryRun }));
+  context.showRows(options, rows, editionLine, 'The catalogue has every edition that Kafka and ClickHouse have.');
+  if (lost.length > 0 && options.dryRun) context.note('Nothing was changed. Leave --dry-run out to bring them back.');
+  if (lost.length > 0 && !options.dryRun) {
+    context.note('A worker finishes them within half a minute. Then prove them with: npx padron verify');
+  }
+}
+
+async function openStores(context: CommandContext) {
+  const config = context.configuration(settings);
+  // The engines' clients are imported only here, because the other commands about editions do not need them.
+  const { makeClickhouse } = await import('../../pipelines/runtime/clickhouse.ts');
+  const { makeLogger } = await import('../../pipelines/runtime/log.ts');
+  const { makeKafka } = await import('../../pipelines/runtime/kafka.ts');
+  const { connectOffsets } = await import('../../pipelines/stream/kafka.ts');
+  const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-cli', { requestTimeoutMs, connections: 1 });
+  context.onEnd(() => clickhouse.close());
+  const log = makeLogger('adopt', 'fatal');
+  const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-cli', log);
+  const offsets = await connectOffsets(kafka);
+  context.onEnd(() => offsets.close());
+  return {
+    ...{ kafka, offsets, clickhouse, log, prefix: config.KAFKA_TOPIC_PREFIX, archiveUrl: config.ARCHIVE_URL },
+    pool: context.pool(),
+    archive: await openConfiguredArchive(context),
+  };
+}
+
+type ShownEdition = Omit<LostEdition, 'archived'> & { adopted: boolean };
+
+function editionLine({ register, number, fecha_dato, changes, corrects, in_kafka, adopted }: ShownEdition): string {
+  const parts = [`${register} ${number}`, fecha_dato, `${figure(changes)} changes`];
+  if (corrects !== null) parts.push(`undoes ${corrects}`);
+  parts.push(in_kafka ? 'whole in Kafka' : 'not whole in Kafka: it is sent again, with its events');
+  parts.push(adopted ? 'brought back' : 'lost by the catalogue');
+  return parts.join('  ');
+}

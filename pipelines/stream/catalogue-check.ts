@@ -1,0 +1,157 @@
+import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/registers.ts';
+import { peekChange } from '../changes/record.ts';
+import { adoptCommand, streamAheadReason } from '../editions/adopt.ts';
+import { recordedEnds } from '../editions/editions.ts';
+import { readHead } from '../editions/heads.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
+import type { Pool } from '../runtime/postgres.ts';
+import { highestVersion } from './progress.ts';
+import { type EditionRecord, editionRecords, readTail, type Tail, type TailDependencies } from './tail.ts';
+
+export interface CheckDependencies extends TailDependencies {
+  pool: Pool;
+  clickhouse: ClickHouseClient;
+  /** What earlier checks of this process have read. It keeps a replayed edition from being read at each check. */
+  read?: Map<RegisterName, ReadTopics>;
+}
+
+/** How far a check has read a register's topics without finding an edition later than `edition`, the head. */
+interface ReadTopics {
+  edition: number;
+  changes: readonly number[];
+  editions: readonly number[];
+}
+
+export interface CatalogueCheck {
+  /** The register's head at the end of the check. */
+  edition: number;
+  /** The highest edition that was found in Kafka or ClickHouse, or the head's number if that is higher. */
+  newest: number;
+  /** Records of the editions topic for editions that the catalogue lacks, oldest first. */
+  records: readonly EditionRecord[];
+  /** Why no further edition may be made; null if the catalogue, Kafka and ClickHouse agree. */
+  problem: string | null;
+}
+
+/**
+ * `kafka` reads Kafka's offsets, and records only where these are beyond the catalogue's. `all` also asks ClickHouse for
+ * its highest version (a scan of one column). Both stop at the first edition that the catalogue lacks. `adoption` looks
+ * everywhere, so that `newest` and `records` are complete.
+ */
+export type CheckScope = 'kafka' | 'all' | 'adoption';
+
+/**
+ * Compares a register's catalogue with what Kafka and ClickHouse have of it. They are ahead of the catalogue after
+ * PostgreSQL was restored from a backup older than the last editions. Another edition would then get a number that
+ * already stands for other rows, and readers could not tell the two apart. ClickHouse is behind the catalogue after it
+ * was restored itself, and the next edition would hide what is missing.
+ */
+export async function compareCatalogue(
+  dependencies: CheckDependencies,
+  register: RegisterName,
+  scope: CheckScope,
+): Promise<CatalogueCheck> {
+  const { pool, clickhouse } = dependencies;
+  const { edition: before } = await readHead(pool, register);
+  const served = await lastServed(pool, register);
+  const { changes, editions } = await unreadParts(dependencies, register, before);
+  const records = await editionRecords(dependencies, register, editions.from[0] ?? 0);
+  // If the database is restored during the check, the head at its end is lower than this.
+  let newest = Math.max(before, ...records.map(({ edition }) => edition));
+  const isDone = () => scope !== 'adoption' && newest > before;
+  let stored: number | null = null;
+  if (scope !== 'kafka' && !isDone()) {
+    stored = await highestVersion(clickhouse, register);
+    newest = Math.max(newest, stored);
+  }
+  if (!isDone()) newest = Math.max(newest, await newestChange(dependencies, changes));
+  // The head is read after Kafka and ClickHouse. An edition gets its row in the catalogue before its first record, so an
+  // edition that another worker makes meanwhile does not look like one that the catalogue lacks.
+  const { edition } = await readHead(pool, register);
+  const other = await otherContent(pool, register, records);
+  const lacked = records.filter((record) => record.edition > edition);
+  let problem: string | null = null;
+  if (newest > edition) problem = aheadText(register, edition, newest);
+  else if (other !== null) problem = otherText(register, other);
+  else if (stored !== null && stored < served) problem = behindText(register, stored, served);
+  else dependencies.read?.set(register, { edition, changes: changes.ends, editions: editions.ends });
+  return { edition, newest: Math.max(newest, edition), records: lacked, problem };
+}
+
+/** The parts of the register's two topics that may hold an edition later than the head. */
+async function unreadParts(
+  { pool, offsets, prefix, read }: CheckDependencies,
+  register: RegisterName,
+  head: number,
+): Promise<{ changes: Tail; editions: Tail }> {
+  const recorded = await recordedEnds(pool, register);
+  const known = read?.get(register);
+  const partOf = async (topic: string, from: readonly number[], earlier: readonly number[] = []): Promise<Tail> => {
+    const ends = await offsets.ends(topic);
+    // What was read with a later head may hold an edition that this catalogue lacks. A log that is shorter than it was
+    // has other records now.
+    const isValid = known !== undefined && known.edition <= head && earlier.every((end, at) => (ends[at] ?? 0) >= end);
+    return { topic, ends, from: ends.map((_, at) => Math.max(from[at] ?? 0, isValid ? (earlier[at] ?? 0) : 0)) };
+  };
+  return {
+    changes: await partOf(changesTopic(prefix, register), recorded.changes, known?.changes),
+    editions: await partOf(editionsTopic(prefix, register), [recorded.editions], known?.editions),
+  };
+}
+
+/** The highest edition of a record in this part of the changes topic; 0 if there is no record. */
+async function newestChange(dependencies: CheckDependencies, tail: Tail): Promise<number> {
+  let newest = 0;
+  await readTail(dependencies, tail, ({ value }) => {
+    newest = Math.max(newest, peekChange(value!).edition);
+  });
+  return newest;
+}
+
+/** The last edition that must have rows in ClickHouse; 0 if there is none. */
+async function lastServed(pool: Pool, register: RegisterName): Promise<number> {
+  const { rows } = await pool.query<{ number: number | null }>(
+    'SELECT max(number) AS number FROM edition WHERE register = $1 AND changes > 0 AND materializada_at IS NOT NULL',
+    [register],
+  );
+  return rows[0]!.number ?? 0;
+}
+
+/** The first edition whose last record in the editions topic names another change file than the catalogue; or null. */
+async function otherContent(
+  pool: Pool,
+  register: RegisterName,
+  records: readonly EditionRecord[],
+): Promise<number | null> {
+  if (records.length === 0) return null;
+  const last = new Map(records.map((record) => [record.edition, record.change_file_sha256]));
+  const { rows } = await pool.query<{ number: number }>(
+    `SELECT edition.number FROM unnest($2::bigint[], $3::text[]) AS last (number, sha256)
+     JOIN edition ON edition.register = $1 AND edition.number = last.number
+     WHERE edition.change_file_sha256 <> last.sha256 ORDER BY edition.number LIMIT 1`,
+    [register, [...last.keys()], [...last.values()]],
+  );
+  return rows[0]?.number ?? null;
+}
+
+function aheadText(register: RegisterName, edition: number, newest: number): string {
+  return (
+    `${streamAheadReason}: Kafka or ClickHouse has edition ${newest} of ${register}, and the catalogue ends at ` +
+    `${edition}, as if PostgreSQL was restored from an older backup: nothing is published before ` +
+    `\`${adoptCommand}\` has brought the missing editions in`
+  );
+}
+
+function otherText(register: RegisterName, edition: number): string {
+  return (
+    `stream_differs: edition ${edition} of ${register} has another content in Kafka than in the catalogue: nothing is ` +
+    'published before PostgreSQL is restored from a backup that has the content of Kafka'
+  );
+}
+
+function behindText(register: RegisterName, stored: number, served: number): string {
+  return (
+    `clickhouse_behind: ClickHouse ends at edition ${stored} of ${register}, and the catalogue serves ${served}: nothing ` +
+    `is published before its consumer has read the rest, or \`npx padron rebuild --register ${register}\` has made it`
+  );
+}
