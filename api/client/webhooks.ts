@@ -2,7 +2,10 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { EventPayload } from '../../schemas/http/events.ts';
 import type { EventKind } from '../../schemas/registers.ts';
 
-export type NoticeHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+/** A request's headers: an object with `get`, or names and values. A value may be a list of one text. */
+export type NoticeHeaders =
+  | { get(name: string): string | null | undefined }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface Notice {
   /** All attempts of a delivery have the same id, so a receiver can drop a notice that it already has. */
@@ -24,6 +27,7 @@ export class WebhookError extends Error {
   override name = 'WebhookError';
   readonly code:
     | 'header_missing'
+    | 'header_repeated'
     | 'secret_malformed'
     | 'timestamp_outside_tolerance'
     | 'signature_wrong'
@@ -38,16 +42,17 @@ export class WebhookError extends Error {
 /**
  * Checks the signature of a notice and parses it. The signature is Standard Webhooks' `v1` over
  * `{delivery}.{seconds}.{body}`. The headers X-Service-* and webhook-* carry the same values.
- * @param body the bytes as they arrived, because a body that was parsed and serialised again has another signature
+ * @param body the bytes as they arrived, or their text; never a parsed object, which the signature does not cover
  * @param secret `whsec_…` as the API returned it; while a secret is being replaced, both secrets are valid
  * @throws WebhookError
  */
 export function verifyNotice(
-  body: string | Uint8Array,
+  body: string | Uint8Array | ArrayBuffer,
   headers: NoticeHeaders,
   secret: string,
   { toleranceSeconds = 300, now = new Date() }: VerifyOptions = {},
 ): Notice {
+  const raw = rawOf(body);
   const deliveryId = headerOf(headers, 'x-service-delivery', 'webhook-id');
   const timestamp = headerOf(headers, 'x-service-timestamp', 'webhook-timestamp');
   const signatures = headerOf(headers, 'x-service-signature', 'webhook-signature');
@@ -55,10 +60,10 @@ export function verifyNotice(
   // `ageSeconds` is NaN when the caller's `now` is an invalid date. `!(… <= …)` refuses NaN, but `>` would let it pass.
   if (!/^\d+$/.test(timestamp) || !(ageSeconds <= toleranceSeconds))
     throw new WebhookError('timestamp_outside_tolerance', 'the timestamp is too far from now');
-  const expected = createHmac('sha256', keyOf(secret)).update(`${deliveryId}.${timestamp}.`).update(body).digest();
+  const expected = createHmac('sha256', keyOf(secret)).update(`${deliveryId}.${timestamp}.`).update(raw).digest();
   if (!signatures.split(' ').some((signature) => isEqual(signature, expected)))
     throw new WebhookError('signature_wrong', 'no signature is of this secret');
-  return { deliveryId, payload: parse(body) };
+  return { deliveryId, payload: parse(raw) };
 }
 
 function isEqual(signature: string, expected: Buffer): boolean {
@@ -73,15 +78,32 @@ function keyOf(secret: string): Buffer {
   return Buffer.from(match[1]!, 'base64');
 }
 
+/** Programs in JavaScript often pass the object that a web framework has parsed from the body. */
+function rawOf(body: unknown): string | Uint8Array {
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  throw new WebhookError(
+    'body_malformed',
+    'pass the raw body, before JSON.parse: the signature is over its text or bytes as they arrived',
+  );
+}
+
+/** Reads the first of these headers that is there. */
 function headerOf(headers: NoticeHeaders, ...names: readonly string[]): string {
   for (const name of names) {
-    const value =
-      headers instanceof Headers
-        ? headers.get(name)
-        : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
-    if (typeof value === 'string' && value !== '') return value;
+    const value = headerValue(headers, name);
+    // Node's `headersDistinct` and some gateways give every value as a list.
+    const [first, ...others] = Array.isArray(value) ? value : [value];
+    if (others.length > 0) throw new WebhookError('header_repeated', `the header ${name} is given more than once`);
+    if (typeof first === 'string' && first !== '') return first;
   }
   throw new WebhookError('header_missing', `the header ${names[0]} is missing`);
+}
+
+/** Other libraries have classes of headers of their own, so an object with `get` is enough. */
+function headerValue(headers: NoticeHeaders, name: string): unknown {
+  if (typeof headers.get === 'function') return headers.get(name);
+  return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
 }
 
 function parse(body: string | Uint8Array): NoticePayload {

@@ -29,6 +29,36 @@ test('a signed delivery is read with either family of headers, in any case, and 
   expect(verifyNotice(body, shouted, secret, { now })).toEqual(notice);
 });
 
+test('a header whose value is a list of one is read, also beside other classes of headers', () => {
+  const headers = headersOf();
+  const listed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
+  expect(verifyNotice(body, listed, secret, { now }).deliveryId).toBe('dl_1');
+  const lists = new Map(Object.entries(listed).map(([name, value]) => [name.toLowerCase(), value[0]!]));
+  expect(verifyNotice(body, { get: (name: string) => lists.get(name) ?? null }, secret, { now }).deliveryId).toBe(
+    'dl_1',
+  );
+});
+
+test('the body may be the bytes of an ArrayBuffer', () => {
+  const bytes = new TextEncoder().encode(body);
+  expect(verifyNotice(bytes.buffer, headersOf(), secret, { now }).payload.id).toBe('ev_1');
+});
+
+test.each([
+  ['a parsed object', JSON.parse(body)],
+  ['a parsed list', [1]],
+  ['the JSON of a Buffer', Buffer.from(body).toJSON()],
+  ['nothing, as without a body parser', undefined],
+  ['null', null],
+])('%s as body is refused with what to do instead', (_, parsed) => {
+  expect(() => verifyNotice(parsed as string, headersOf(), secret, { now })).toThrow(
+    expect.objectContaining({
+      code: 'body_malformed',
+      message: expect.stringMatching(/^pass the raw body, before JSON\.parse/),
+    }),
+  );
+});
+
 test('during a rotation either secret verifies', () => {
   const headers = headersOf([secret, older]);
   for (const each of [secret, older]) expect(verifyNotice(body, headers, each, { now }).deliveryId).toBe('dl_1');
@@ -74,6 +104,16 @@ const refused: [string, WebhookError['code'], () => unknown][] = [
     () => verifyNotice(body, { ...headersOf(), 'x-service-timestamp': 'NaN' }, secret, { now }),
   ],
   ['no header', 'header_missing', () => verifyNotice(body, {}, secret, { now })],
+  [
+    'an empty list',
+    'header_missing',
+    () => verifyNotice(body, { ...without(headersOf(), 'webhook-'), 'x-service-delivery': [] }, secret, { now }),
+  ],
+  [
+    'a header that is given twice',
+    'header_repeated',
+    () => verifyNotice(body, { ...headersOf(), 'x-service-delivery': ['dl_1', 'dl_2'] }, secret, { now }),
+  ],
   ['no secret', 'secret_malformed', () => verifyNotice(body, headersOf(), 'whsec_', { now })],
 ];
 test.each(refused)('refused: %s', (_, code, verify) => {
