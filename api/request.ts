@@ -4,10 +4,11 @@ import { bodyParser } from '@koa/bodyparser';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { z } from 'zod';
+import type { OperationSchemas } from '../schemas/http/operation.ts';
 import type { Caller } from './accounts/callers.ts';
 import { spanishIssue } from './input.ts';
 import type { MinuteSubject } from './metering/minute-limits.ts';
-import { ApiProblem, maskText } from './problems.ts';
+import { ApiProblem, fieldProblem, maskText } from './problems.ts';
 
 export interface RequestState {
   requestId: string;
@@ -148,17 +149,29 @@ export const readBody: ApiMiddleware = async (context, next) => {
 const utf8Names = new Set(['', 'utf-8', 'utf8', 'us-ascii']);
 
 /**
- * @param isOptional whether an omitted body counts as `{}`
- * @throws ApiProblem json_invalido, parametro_desconocido, parametro_invalido
+ * An omitted body counts as `{}` if it is optional.
+ * @throws ApiProblem json_invalido, limite_excedido, parametro_desconocido, parametro_invalido
  */
 export function parseBody<Schema extends z.ZodType>(
   context: ApiContext,
   schema: Schema,
-  isOptional = false,
+  { isBodyOptional, listLimits = {} }: Pick<OperationSchemas, 'isBodyOptional' | 'listLimits'>,
 ): z.output<Schema> {
   const { rawBody, body } = context.request;
-  if (!rawBody && !isOptional) throw new ApiProblem('json_invalido', 'Falta el cuerpo JSON de la petición.');
+  if (!rawBody && isBodyOptional !== true)
+    throw new ApiProblem('json_invalido', 'Falta el cuerpo JSON de la petición.');
+  if (rawBody) refuseLongLists(body, listLimits);
   return parseInput(schema, rawBody ? body : {});
+}
+
+function refuseLongLists(body: unknown, limits: Readonly<Record<string, number>>): void {
+  for (const [field, most] of Object.entries(limits)) {
+    const list = (body as Record<string, unknown> | undefined)?.[field];
+    if (!Array.isArray(list) || list.length <= most) continue;
+    const [limit, sent] = [most, list.length].map((count) => count.toLocaleString('en-US'));
+    const mensaje = `admite hasta ${limit} elementos por petición`;
+    throw fieldProblem('limite_excedido', field, mensaje, `${field} ${mensaje}; se recibieron ${sent}.`);
+  }
 }
 
 function bodyProblem(error: Error): ApiProblem {

@@ -26,16 +26,16 @@ type OutputOf<O, Part extends 'query' | 'body'> =
 interface RequestOf<Name extends OperationName> {
   params: Readonly<Record<ParameterOf<Operations[Name]['path']>, string>>;
   query: OutputOf<Operations[Name], 'query'>;
-  body: Operations[Name] extends { isBodyParsedByHandler: true } ? undefined : OutputOf<Operations[Name], 'body'>;
+  body: OutputOf<Operations[Name], 'body'>;
 }
 
 type ValidatorsOf<O> = O extends { caching: 'revalidated' }
   ? Validators | { tag?: undefined }
   : O extends { caching: 'minute' }
-    ? Pick<Validators, 'tag'>
+    ? Validators
     : unknown;
 
-/** The answer that the operation's schema requires, with the ETag and date (Validators) that its caching needs. */
+/** The answer that the operation's schema requires, with the Validators that its caching needs. */
 type ReplyOf<O> = O extends { answer: infer Schema extends z.ZodType }
   ? (Omit<z.input<Schema>, 'success'> & ValidatorsOf<O>) | string
   : undefined;
@@ -88,13 +88,13 @@ export function makeRouter(
 
 /** Parses the request by the operation's schemas, calls the handler and sends its answer. */
 function answering(operation: Operation, handler: AnyHandler): ApiMiddleware {
-  const { query, body, isBodyOptional, isBodyParsedByHandler, problems } = operation;
+  const { query, body, problems } = operation;
   return async (context) => {
     if (problems?.includes('ruc_no_admitido')) refuseWholeRuc(context.query.digito);
     const request = {
       params: context.params,
       query: query === undefined ? refuseQuery(context) : parseInput(query, queryOf(context)),
-      body: body && !isBodyParsedByHandler ? parseBody(context, body, isBodyOptional) : undefined,
+      body: body && parseBody(context, body, operation),
     };
     sendAnswer(context, operation, await handler(request, context));
   };

@@ -276,12 +276,13 @@ const chargeProblems: readonly ProblemCode[] = ['cuota_agotada', 'padron_no_disp
 const idParameters = new Set<PathParameter>(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id']);
 
 export function problemsOf(operation: Operation): readonly ProblemCode[] {
-  const { access, body, charge, path, problems: own = [] } = operation;
+  const { access, body, charge, listLimits, path, problems: own = [] } = operation;
   const codes = new Set<ProblemCode>([
     ...alwaysProblems,
     ...accessProblems[access],
     ...(body === undefined ? [] : bodyProblems),
     ...(charge === undefined ? [] : chargeProblems),
+    ...(listLimits === undefined ? [] : (['limite_excedido'] as const)),
     ...(parametersOf(path).some((name) => idParameters.has(name)) ? (['recurso_no_encontrado'] as const) : []),
     ...own,
   ]);

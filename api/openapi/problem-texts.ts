@@ -133,7 +133,7 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
   },
   limite_excedido: {
     cuando:
-      'La petición pasa de un límite: RUC por lote, listas, webhooks o RUC vigilados de la cuenta, recuperaciones en curso.',
+      'La petición pasa de un límite: RUC por lote o por petición, listas de un webhook, listas, webhooks o RUC vigilados de la cuenta, recuperaciones en curso.',
     remedio: 'El detalle da el límite. No se guardó ni se cobró nada.',
   },
   limite_por_minuto: {

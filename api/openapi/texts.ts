@@ -49,7 +49,7 @@ cuota se usa el saldo prepago. Todo 429 lleva \`Retry-After\`: los segundos tras
 | Dirección y cabeceras de una petición, juntas | 16 kB |
 | Tiempo en que llega una petición | 30 s |
 | Resultados de una búsqueda | 1,000 |
-| RUC agregados a una lista por petición | 1,000 |
+| RUC agregados a una lista por petición, listas de un webhook | 1,000 |
 | Listas, webhooks, RUC distintos vigilados | 1,000, 50, 100,000 |
 | Flujos de eventos abiertos a la vez | 5 |
 | Se conservan los eventos, los intentos de entrega, las evaluaciones | 13 meses, 90 días, 5 años |

@@ -15,7 +15,6 @@ export const idempotencyKeyText = z.string().regex(
   'debe tener de 1 a 255 caracteres ASCII imprimibles, tal cual o como una cadena entre comillas',
 );
 
-/** The handler checks the maximum number of RUCs itself, because this error has its own code (`limite_excedido`). */
 export const batchRequest = z.strictObject({
   rucs: z.array(z.string()).min(1, 'no trae ningún RUC').meta({ maxItems: maxBatchRucs }),
 });
@@ -68,8 +67,8 @@ export const batchOperations = {
       'Una entrada por cada RUC enviado, en el mismo orden. `encontrado` es `true`, `false` (no figura en la edición indicada) o `null` (no se consultó: `codigo` dice por qué). Los repetidos cuentan una vez.',
     headers: idempotencyHeader,
     body: batchRequest,
-    isBodyParsedByHandler: true,
+    listLimits: { rucs: maxBatchRucs },
     answer: batchAnswer,
-    problems: ['limite_excedido', 'idempotencia_en_curso', 'idempotencia_otro_cuerpo', 'contrato_requerido'],
+    problems: ['idempotencia_en_curso', 'idempotencia_otro_cuerpo', 'contrato_requerido'],
   },
 } as const satisfies Operations;

@@ -21,10 +21,12 @@ const list = z.strictObject({
 export const listAnswer = answerOf(list, registerMeta);
 export const listsAnswer = answerOf(z.array(list), pageMeta);
 
+const maxNewMembers = 1_000;
+
 /** One RUC, or up to 1,000 RUCs. A wrong RUC in `rucs` causes no error: the answer lists it in `rechazados`. */
 const newMembers = z.union([
   z.strictObject({ ruc: z.string() }),
-  z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),
+  z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').meta({ maxItems: maxNewMembers }) }),
 ]);
 const membersAdded = z.strictObject({
   /**
@@ -76,6 +78,7 @@ export const listOperations = {
     description:
       'Solo empresas. Un RUC válido que todavía no figura en el padrón se admite: para eso existe `ruc.alta`. Hasta 100,000 RUC distintos por cuenta.',
     body: newMembers,
+    listLimits: { rucs: maxNewMembers },
     answer: membersAddedAnswer,
     problems: ['ruc_formato', 'ruc_digito_verificador', 'solo_empresas', 'limite_excedido'],
   },

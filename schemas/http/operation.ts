@@ -15,16 +15,19 @@ export interface OperationSchemas {
   headers?: z.ZodObject;
   body?: z.ZodType;
   isBodyOptional?: true;
-  /** The handler applies the schema `body` itself, because one of the handler's own checks must come first. */
-  isBodyParsedByHandler?: true;
+  /**
+   * The most entries that a list in the body may have, by the list's field. A longer list gives `limite_excedido` before
+   * the schema is applied, because checking tens of thousands of wrong entries would cost more than a look-up.
+   */
+  listLimits?: Readonly<Record<string, number>>;
   /** The schema of the whole JSON answer. If left out, the answer is text of the type `textType`, or is empty (204). */
   answer?: z.ZodType;
   textType?: string;
   /** The status of a success. If left out, it is 200, or 204 where the answer is empty. */
   status?: 201 | 202;
   /**
-   * The operation's own error codes. `problemsOf` (api/openapi/document.ts) adds the codes of plan, charge, path and
-   * body.
+   * The operation's own error codes. `problemsOf` (api/openapi/document.ts) adds the codes of plan, charge, path,
+   * body and lists.
    */
   problems?: readonly ProblemCode[];
 }

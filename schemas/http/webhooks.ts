@@ -14,7 +14,12 @@ import {
 import type { Operations } from './operation.ts';
 
 const eventos = z.array(z.enum(eventKinds)).min(1, 'una lista vacía no recibiría nada; omita el campo para todos');
-const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omita el campo para todas').max(1_000);
+/** An account has no more watch lists than this. */
+const maxWebhookLists = 1_000;
+const listas = z
+  .array(z.int())
+  .min(1, 'una lista vacía no recibiría nada; omita el campo para todas')
+  .meta({ maxItems: maxWebhookLists });
 
 const descripcion = keptText(200);
 
@@ -116,6 +121,7 @@ export const webhookOperations = {
     description:
       'La respuesta trae `secreto`, esta única vez: con él se verifica la firma de cada aviso. `eventos` y `listas` omitidos significan todos, también los que se creen después.',
     body: newWebhook,
+    listLimits: { listas: maxWebhookLists },
     status: 201,
     answer: createdWebhookAnswer,
     problems: ['url_no_permitida', 'recurso_no_encontrado', 'limite_excedido'],
@@ -133,6 +139,7 @@ export const webhookOperations = {
     description:
       'Un campo omitido se queda como está; `null` en `eventos` o `listas` significa todos. Lo pendiente se envía a la URL del momento.',
     body: webhookPatch,
+    listLimits: { listas: maxWebhookLists },
     answer: webhookAnswer,
     problems: ['url_no_permitida'],
   },

@@ -195,12 +195,24 @@ describe('members', () => {
     await expectProblem(await single(20990000019), 'parametro_invalido');
     const post = (json: unknown) => caller.request(path, { method: 'POST', json });
     await expectProblem(await post({ rucs: [] }), 'parametro_invalido');
-    await expectProblem(await post({ rucs: Array(1_001).fill(known) }), 'parametro_invalido');
     await expectProblem(await post({ ruc: known, rucs: [known] }), 'parametro_desconocido');
     await expectProblem(
       await stranger.request(path, { method: 'POST', json: { ruc: known } }),
       'recurso_no_encontrado',
     );
+  });
+
+  test('1,000 entries in one request are read, one more is refused before any is checked', async () => {
+    const full = await makeList(caller, 'Mil de una vez');
+    const post = (rucs: unknown[]) => caller.request(`${listas}/${full}/rucs`, { method: 'POST', json: { rucs } });
+    expect((await post(Array(1_000).fill(known))).status).toBe(200);
+    for (const entry of [known, 1]) {
+      const problem = await expectProblem(await post(Array(1_001).fill(entry)), 'limite_excedido');
+      expect(problem.detail).toBe('rucs admite hasta 1,000 elementos por petición; se recibieron 1,001.');
+      expect(problem.errors).toEqual([{ campo: 'rucs', mensaje: 'admite hasta 1,000 elementos por petición' }]);
+    }
+    const { data } = listAnswer.parse(await (await caller.request(`${listas}/${full}`)).json());
+    expect(data.rucs).toBe(1);
   });
 
   test('pages show estado and condicion as display texts; removing is repeatable', async () => {
@@ -322,6 +334,11 @@ describe('webhooks', () => {
     await expectProblem(await post({ url: publicUrl, secreto: 'mío' }), 'parametro_desconocido');
     const foreign = await makeList(stranger, 'Ajena');
     await expectProblem(await post({ url: publicUrl, listas: [foreign] }), 'recurso_no_encontrado');
+    await expectProblem(await post({ url: publicUrl, listas: Array(1_000).fill(foreign) }), 'recurso_no_encontrado');
+    const many = { listas: Array(1_001).fill(foreign) };
+    await expectProblem(await post({ url: publicUrl, ...many }), 'limite_excedido');
+    const { id } = await makeWebhook(caller);
+    await expectProblem(await caller.request(`${webhooks}/${id}`, { method: 'PATCH', json: many }), 'limite_excedido');
   });
 
   test('at most 50 per account, also when many are created at once', async () => {

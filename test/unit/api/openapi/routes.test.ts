@@ -50,6 +50,40 @@ test('path parameters are those of the path, and every parameter has a descripti
     }
 });
 
+/** The greatest length that the document states for each list in a request's body, by operation and field. */
+function documentedListLimits(): string[] {
+  const { paths = {}, components } = makeDocument('', {});
+  const found: string[] = [];
+  const walk = (name: string, schema: unknown, field = '') => {
+    if (schema === null || typeof schema !== 'object') return;
+    const { $ref: ref, type, maxItems } = schema as { $ref?: string; type?: unknown; maxItems?: number };
+    if (ref !== undefined) walk(name, components?.schemas?.[ref.split('/').at(-1)!], field);
+    if ([type].flat().includes('array') && maxItems !== undefined) found.push(`${name} ${field} ${maxItems}`);
+    for (const [key, value] of Object.entries(schema)) {
+      if (key === 'properties') for (const [each, inner] of Object.entries(value as object)) walk(name, inner, each);
+      else walk(name, value, field);
+    }
+  };
+  for (const { post, patch } of Object.values(paths))
+    for (const operation of [post, patch]) if (operation) walk(operation.operationId!, operation.requestBody);
+  return [...new Set(found)].sort();
+}
+
+test('every limit on a list of a request is documented, and gives limite_excedido', () => {
+  const limits = all.flatMap(([name, { listLimits = {} }]) =>
+    Object.entries(listLimits).map(([field, most]) => `${name} ${field} ${most}`),
+  );
+  expect(documentedListLimits()).toEqual(limits.sort());
+  expect(limits).toEqual([
+    'agregarRucs rucs 1000',
+    'cambiarWebhook listas 1000',
+    'consultarLote rucs 100',
+    'crearWebhook listas 1000',
+  ]);
+  for (const [name, operation] of all)
+    if (operation.listLimits !== undefined) expect(problemsOf(operation), name).toContain('limite_excedido');
+});
+
 test('the document states the default size of a page', () => {
   const paged = Object.values(makeDocument('', {}).paths ?? {})
     .flatMap(({ get }) => get?.parameters ?? [])
