@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isCurrent, wholeSecondFrom } from './conditional.ts';
 import { type Operation, statusOf } from './operations.ts';
 import type { ApiContext } from './request.ts';
 
@@ -6,7 +7,8 @@ import type { ApiContext } from './request.ts';
 export interface Validators {
   /** Identifies the data behind the answer: the numbers of the editions, or the calendar's version and date. */
   tag: string;
-  lastModified: string;
+  /** Since when every process gives this answer. Null if that is not known, and then only ETags are compared. */
+  modifiedAt: Date | null;
 }
 
 /**
@@ -33,11 +35,12 @@ export function sendAnswer(context: ApiContext, operation: Operation, answer: An
   } else if (typeof answer === 'string') {
     sendPrivately(context, status, answer);
   } else {
-    const { data, meta, resumen, tag, lastModified } = answer;
+    const { data, meta, resumen, tag, modifiedAt = null } = answer;
     const body = JSON.stringify({ success: true, resumen, data, meta });
     if (tag === undefined || operation.caching === undefined) sendPrivately(context, status, body);
-    else if (operation.caching === 'minute') sendCached(context, forAMinute, tag, 'application/json', body);
-    else sendRevalidated(context, tag, lastModified!, body);
+    else if (operation.caching === 'minute')
+      sendCached(context, forAMinute, { tag, modifiedAt }, 'application/json', body);
+    else sendRevalidated(context, { tag, modifiedAt }, body);
   }
 }
 
@@ -56,37 +59,35 @@ function sendPrivately(context: ApiContext, status: number, body: string): void 
 
 /**
  * Sends an answer that a client may keep, but must revalidate before each use. The weak ETag is made from the editions
- * and the body. A client that sends the current ETag gets 304. If-Modified-Since alone never gives 304, because a
- * correction changes an edition's data but not its date.
+ * and the body.
  */
-function sendRevalidated(context: ApiContext, tag: string, lastModified: string, body: string): void {
-  context.set({ Vary: 'Authorization, Accept-Encoding', 'Last-Modified': lastModified });
+function sendRevalidated(context: ApiContext, { tag, modifiedAt }: Validators, body: string): void {
+  context.set('Vary', 'Authorization, Accept-Encoding');
   const etag = `${tag}-${hash('sha256', body, 'base64url').slice(0, 22)}`;
-  sendCached(context, 'private, no-cache', etag, 'application/json', body);
+  sendCached(context, 'private, no-cache', { tag: etag, modifiedAt }, 'application/json', body);
 }
 
 /** Cache-Control of calendar answers. */
 export const forAMinute = 'private, max-age=60';
 
-/** Sends the body with a weak ETag, or 304 when the client already has this ETag. */
-export function sendCached(context: ApiContext, cacheControl: string, tag: string, type: string, body: string): void {
+/** Sends the body with a weak ETag and Last-Modified, or 304 when the client's stored answer is still current. */
+export function sendCached(
+  context: ApiContext,
+  cacheControl: string,
+  { tag, modifiedAt }: Validators,
+  type: string,
+  body: string,
+): void {
   const etag = `W/"${tag}"`;
   context.set({ 'Cache-Control': cacheControl, ETag: etag });
-  if (isMatch(context.req.headers['if-none-match'], etag)) {
+  const modifiedMs = modifiedAt === null ? null : wholeSecondFrom(modifiedAt);
+  // Last-Modified must not be later than the answer's Date (RFC 9110, section 8.8.2.1).
+  if (modifiedMs !== null) context.set('Last-Modified', new Date(Math.min(modifiedMs, Date.now())).toUTCString());
+  if (isCurrent(context.req.headers, etag, modifiedMs)) {
     context.status = 304;
     return;
   }
   context.status = 200;
   context.type = type;
   context.body = body;
-}
-
-/** Whether If-None-Match is `*` or lists the ETag, by weak comparison (RFC 9110, section 13.1.2). */
-function isMatch(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  const opaque = etag.slice(2);
-  return header.split(',').some((each) => {
-    const tag = each.trim();
-    return tag === '*' || tag === opaque || tag === etag;
-  });
 }

@@ -12,7 +12,11 @@ import { storeUnavailable, throwUnavailable } from './problems.ts';
 export interface ServedRegister {
   edition: ServedEdition;
   source: Source;
-  lastModified: string;
+  /**
+   * Since when all processes of this release show the edition with these dates. Null while the edition's rows are still
+   * being written, because answers then change at any moment.
+   */
+  modifiedAt: Date | null;
 }
 
 /** The edition that each register serves at one moment. A register that was never loaded is left out. */
@@ -40,14 +44,15 @@ const catalogueLimits: LastKnownLimits = {
   maxEntries: 100,
 };
 
-export function makeCatalogue(pool: Pool): Catalogue {
-  const all = makeLastKnown((_: 'all') => readServed(pool), catalogueLimits);
+/** @param startedAt when this process started */
+export function makeCatalogue(pool: Pool, startedAt = new Date()): Catalogue {
+  const all = makeLastKnown((_: 'all') => readServed(pool, startedAt), catalogueLimits);
   const later = makeLastKnown(async (key: `${RegisterName}:${number}`) => {
     const [register, number] = key.split(':') as [RegisterName, string];
     const edition = await editionOf(pool, register, Number(number));
     if (edition === null)
       throw new Error(`a row is of edition ${number} of ${register}, which the catalogue does not have`);
-    return describeServed(edition);
+    return describeServed(edition, startedAt);
   }, catalogueLimits);
   return {
     snapshot: () => all.get('all').catch(throwUnavailable),
@@ -55,15 +60,15 @@ export function makeCatalogue(pool: Pool): Catalogue {
   };
 }
 
-async function readServed(pool: Pool, day?: string): Promise<ServedRegisters> {
+async function readServed(pool: Pool, startedAt: Date, day?: string): Promise<ServedRegisters> {
   const found = await servedEditions(pool, day);
-  return Object.fromEntries([...found].map(([register, edition]) => [register, describeServed(edition)]));
+  return Object.fromEntries([...found].map(([register, edition]) => [register, describeServed(edition, startedAt)]));
 }
 
-function describeServed(edition: ServedEdition): ServedRegister {
+function describeServed(edition: ServedEdition, startedAt: Date): ServedRegister {
   return {
     edition,
-    lastModified: edition.publishedAt.toUTCString(),
+    modifiedAt: modifiedAtOf(edition, startedAt),
     source: {
       registro: edition.register,
       fecha_dato: edition.fechaDato,
@@ -72,6 +77,21 @@ function describeServed(edition: ServedEdition): ServedRegister {
       sha256: edition.sha256,
     },
   };
+}
+
+/**
+ * An edition counts as changed `freshMs` after the change, because until then other processes may show what was before.
+ * It counts as no older than this process, because a release may show the same data in another form.
+ */
+function modifiedAtOf({ changedAt }: ServedEdition, startedAt: Date): Date | null {
+  if (changedAt === null) return null;
+  return new Date(Math.max(changedAt.getTime() + catalogueLimits.freshMs, startedAt.getTime()));
+}
+
+/** Since when answers from these registers have not changed. Null while an edition that they show is being written. */
+export function newestChange(used: readonly ServedRegister[]): Date | null {
+  const times = used.flatMap(({ modifiedAt }) => modifiedAt?.getTime() ?? []);
+  return times.length < used.length ? null : new Date(Math.max(...times));
 }
 
 /**
@@ -118,11 +138,12 @@ const dayLimits: LastKnownLimits = {
 };
 const maxFacts = 50_000;
 
-export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions {
+/** @param startedAt when this process started */
+export function makePastEditions(pool: Pool, catalogue: Catalogue, startedAt = new Date()): PastEditions {
   // The editions of a past day change only when the catalogue changes: by a new edition, by a correction, or when an
   // edition gets another date. So each day is read once per state of the catalogue.
   const days = makeLastKnown(
-    (key: `${string}|${string}`) => readServed(pool, key.slice(0, key.indexOf('|'))),
+    (key: `${string}|${string}`) => readServed(pool, startedAt, key.slice(0, key.indexOf('|'))),
     dayLimits,
   );
   const known = new LRUCache<string, EditionFacts>({ max: maxFacts });

@@ -70,6 +70,8 @@ export interface CurrentCalendar {
   /** A hash of the calendar's data. ETags contain it, and a different hash means that the calendar has changed. */
   version: string;
   updatedAt: CalendarData['updatedAt'];
+  /** Since when this process serves this version. */
+  servedSince: Date;
 }
 
 export interface CalendarSource {
@@ -95,14 +97,15 @@ export function makeCalendarSource(
   read: () => Promise<readonly Addition[]>,
   { pollMs, startWaitMs }: CalendarSourceLimits,
   log: Logger,
+  now: () => Date = () => new Date(),
 ): CalendarSource {
-  let current = describe(shipped);
+  let current = describe(shipped, now());
   let isFailing = false;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
 
   const take = (additions: readonly Addition[]) => {
-    const next = describe(withAdditions(shipped, additions));
+    const next = describe(withAdditions(shipped, additions), now());
     if (next.version !== current.version) {
       log.info({ version: next.version, additions: additions.length }, 'the calendar has changed');
       current = next;
@@ -129,9 +132,9 @@ export function makeCalendarSource(
   };
 }
 
-function describe(data: CalendarData): CurrentCalendar {
+function describe(data: CalendarData, servedSince: Date): CurrentCalendar {
   const version = hash('sha256', JSON.stringify(data), 'base64url').slice(0, 22);
-  return { calendar: makeCalendar(data), version, updatedAt: data.updatedAt };
+  return { calendar: makeCalendar(data), version, updatedAt: data.updatedAt, servedSince };
 }
 
 /**

@@ -31,6 +31,11 @@ const sharedHeaders = {
   'RateLimit-Policy': { description: 'Ventanas fijas: `minuto` y, donde se consume cuota, `mes`', schema: text },
   RateLimit: { description: 'Lo que queda de cada ventana y los segundos hasta la siguiente', schema: text },
   ETag: { description: 'Envíela en If-None-Match; sin cambios se responde 304', schema: text },
+  'Last-Modified': {
+    description:
+      'Desde cuándo la respuesta es esta. En If-Modified-Since, sin If-None-Match, también da 304. Falta mientras una edición nueva se está cargando',
+    schema: text,
+  },
   'Idempotency-Replayed': { description: '`true`: la respuesta guardada bajo esa clave', schema: text },
 } as const satisfies ZodOpenApiHeadersObject;
 
@@ -141,15 +146,20 @@ function isRevalidated({ caching = 'never' }: Operation): boolean {
   return caching !== 'never';
 }
 
+const textTitles: Readonly<Record<NonNullable<Operation['textType']>, string>> = {
+  'text/calendar': 'Texto iCalendar',
+  'text/event-stream': 'Flujo de eventos, que no termina',
+};
+
 function success(operation: Operation, answer: unknown) {
   const headers = {
     ...headersNamed('X-Request-Id', 'RateLimit-Policy', 'RateLimit'),
-    ...(isRevalidated(operation) ? headersNamed('ETag') : {}),
+    ...(isRevalidated(operation) ? headersNamed('ETag', 'Last-Modified') : {}),
     ...(operation.headers === undefined ? {} : headersNamed('Idempotency-Replayed')),
   };
   const { status, answer: schema, textType } = operation;
   if (textType !== undefined)
-    return { description: 'Texto iCalendar', headers, content: { [textType]: { schema: text } } };
+    return { description: textTitles[textType], headers, content: { [textType]: { schema: text } } };
   if (schema === undefined) return { description: 'Hecho', headers };
   const example = answer === undefined ? {} : { example: answer };
   return {
@@ -180,7 +190,7 @@ function failures(operation: Operation): ZodOpenApiResponsesObject {
       content: { 'application/problem+json': { schema: problemDocument } },
     };
   }
-  if (isRevalidated(operation)) responses['304'] = { description: 'Sin cambios desde la ETag enviada' };
+  if (isRevalidated(operation)) responses['304'] = { description: 'Sin cambios desde la ETag o la fecha enviadas' };
   return responses;
 }
 
@@ -240,7 +250,7 @@ const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   ruc: { description: 'Solo los eventos de este RUC', pattern: '^[0-9]{11}$' },
   evento: { description: 'Solo los eventos de esta clase' },
   lista: { description: 'Solo los eventos de esta lista' },
-  'Last-Event-ID': { description: 'Posición del último evento que se tiene; sin ella el flujo empieza ahora' },
+  'Last-Event-ID': { description: 'El último `id:` que llegó, con datos o sin ellos; sin ella el flujo empieza ahora' },
   token: { description: 'Solo el token de pruebas; uno propio va en la cabecera Authorization y aquí se rechaza' },
 };
 

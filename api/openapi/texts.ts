@@ -84,8 +84,11 @@ parámetro o campo que la operación no conoce se rechaza con 400. Lo que no lle
 
 ## Caché y versiones
 
-\`HEAD\` se admite donde hay \`GET\`, salvo en la evaluación de proveedores, y cuesta lo mismo. Los errores llevan \`no-store\`. Dentro de v1
-solo se agrega: un cliente debe aceptar campos nuevos en las respuestas.`;
+Consultas, búsqueda e historial de empresas llevan \`ETag\` y \`Last-Modified\`: con \`If-None-Match\`, o con \`If-Modified-Since\` si aquella
+no viene, se responde 304 cuando nada cambió. El calendario también, y cambia a medianoche de Lima. Use la \`ETag\` si puede: la fecha
+tiene segundos enteros y falta mientras se carga una edición. \`HEAD\` se admite donde hay \`GET\`, salvo en la evaluación de
+proveedores y en el flujo de eventos, y cuesta lo mismo. Los errores llevan \`no-store\`. Dentro de v1 solo se agrega: un cliente debe
+aceptar campos nuevos en las respuestas.`;
 
 export const tagTexts: Readonly<Record<Operation['tag'], string>> = {
   Contribuyentes: 'Registros, búsqueda, historial y evaluación de proveedores',

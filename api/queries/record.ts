@@ -10,7 +10,7 @@ import {
 } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { Validators } from '../answers.ts';
-import type { ServedRegister, ServedRegisters } from '../catalogue.ts';
+import { newestChange, type ServedRegister, type ServedRegisters } from '../catalogue.ts';
 import type { StoredRow } from './look-up.ts';
 
 /**
@@ -123,11 +123,10 @@ export interface Sources extends Validators {
 /** Returns the sources of those registers in `names` that are loaded. At least one must be loaded. */
 export function sourcesOf(names: readonly RegisterName[], editions: ServedRegisters): Sources {
   const used = names.flatMap((name) => editions[name] ?? []);
-  const newest = used.reduce((one, other) => (other.edition.publishedAt > one.edition.publishedAt ? other : one));
   return {
     fuentes: used.map(({ source }) => source),
     tag: used.map(({ edition }) => edition.number).join('.'),
-    lastModified: newest.lastModified,
+    modifiedAt: newestChange(used),
   };
 }
 

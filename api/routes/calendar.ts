@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { digits } from '../../schemas/http/calendar.ts';
-import { limaDay } from '../../schemas/lima-time.ts';
-import { forAMinute, sendCached } from '../answers.ts';
+import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
+import { forAMinute, sendCached, type Validators } from '../answers.ts';
 import { dueDatesFeed, holidaysFeed } from '../calendar/feeds.ts';
 import type { CurrentCalendar } from '../calendar/store.ts';
 import type { Answered } from '../calendar/types.ts';
@@ -26,7 +26,7 @@ export function makeCalendarHandlers(dependencies: Pick<ApiDependencies, 'calend
   });
   const answer = <Body extends object>(ask: (moment: Moment) => Answered<Body>) => {
     const moment = momentOf(dependencies);
-    return { ...requireCovered(ask(moment)), tag: moment.tag };
+    return { ...requireCovered(ask(moment)), ...moment.validators };
   };
   return {
     verFeriados: ({ params }) => answer(({ calendar }) => calendar.holidaysOf(requireYear(params.anio))),
@@ -49,33 +49,33 @@ export function makeCalendarHandlers(dependencies: Pick<ApiDependencies, 'calend
       answer(({ calendar, today }) => calendar.dueDates(requireYear(params.anio), today)),
 
     suscribirFeriados(_, context) {
-      const { calendar, today, tag, updatedAt } = momentOf(dependencies);
+      const { calendar, today, validators, updatedAt } = momentOf(dependencies);
       const write = () => {
         const thisYear = Number(today.slice(0, 4));
         const days = [thisYear, thisYear + 1].flatMap((year) => requireCovered(calendar.holidaysOf(year)).data);
         return holidaysFeed(days, updatedAt.decrees);
       };
-      const feed = feeds.memo(`holidays-${tag}`, { context: write });
-      sendCached(context, forAMinute, tag, feedType, feed);
+      const feed = feeds.memo(`holidays-${validators.tag}`, { context: write });
+      sendCached(context, forAMinute, validators, feedType, feed);
     },
 
     suscribirVencimientos({ query: { digito, buen_contribuyente: goodTaxpayer } }, context) {
       const digit = requireDigit(digito);
-      const { calendar, today, tag, updatedAt } = momentOf(dependencies);
+      const { calendar, today, validators, updatedAt } = momentOf(dependencies);
       const write = () => {
         const question = { digit, goodTaxpayer, from: `${today.slice(0, 4)}-01-01`, today };
         const { dueDates, meta } = requireCovered(calendar.dueDatesFrom(question));
         return dueDatesFeed({ digit, goodTaxpayer, dueDates, prorrogas: meta.prorrogas, updatedAt: updatedAt.tables });
       };
-      const feed = feeds.memo(`${digit}-${goodTaxpayer}-${tag}`, { context: write });
-      sendCached(context, forAMinute, tag, feedType, feed);
+      const feed = feeds.memo(`${digit}-${goodTaxpayer}-${validators.tag}`, { context: write });
+      sendCached(context, forAMinute, validators, feedType, feed);
     },
   } satisfies Partial<Handlers>;
 }
 
 interface Moment extends CurrentCalendar {
   today: string;
-  tag: string;
+  validators: Validators;
 }
 
 /**
@@ -85,7 +85,8 @@ interface Moment extends CurrentCalendar {
 function momentOf({ calendar, now }: Pick<ApiDependencies, 'calendar' | 'now'>): Moment {
   const current = calendar();
   const today = limaDay(now());
-  return { ...current, today, tag: `${current.version}-${today}` };
+  const modifiedAt = new Date(Math.max(startOfLimaDay(today).getTime(), current.servedSince.getTime()));
+  return { ...current, today, validators: { tag: `${current.version}-${today}`, modifiedAt } };
 }
 
 /** @throws ApiProblem anio_no_disponible, which names the covered years */

@@ -17,7 +17,9 @@ const htmlType = 'text/html; charset=utf-8';
  * token and are not counted.
  */
 export function mountDocumentation(router: ApiRouter, { baseUrl }: ApiDependencies): void {
-  const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, baseUrl));
+  // The pages are made from the release's own files, so they are as old as this process at most.
+  const site = { baseUrl, modifiedAt: new Date() };
+  const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, site));
 
   serve('/openapi.json', 'application/json', () => JSON.stringify(makeDocument(baseUrl, readExamples())));
   serve('/docs', htmlType, () => documentationPage);
@@ -30,21 +32,26 @@ export function mountDocumentation(router: ApiRouter, { baseUrl }: ApiDependenci
     refuseQuery(context);
     const codigo = context.params.codigo ?? '';
     if (!isCode(codigo)) throw notFound('El código de error');
-    answerPage(context, htmlType, problemPage(codigo), baseUrl);
+    answerPage(context, htmlType, problemPage(codigo), site);
   });
 }
 
+interface Site {
+  baseUrl: string;
+  modifiedAt: Date;
+}
+
 /** The text is made only at the first request, because most processes never get one. It is then kept in memory. */
-function makeServe(type: string, make: () => string, baseUrl: string) {
+function makeServe(type: string, make: () => string, site: Site) {
   let text: string | undefined;
   return (context: ApiContext): void => {
     refuseQuery(context);
     text ??= make();
-    answerPage(context, type, text, baseUrl);
+    answerPage(context, type, text, site);
   };
 }
 
-function answerPage(context: ApiContext, type: string, text: string, baseUrl: string): void {
+function answerPage(context: ApiContext, type: string, text: string, { baseUrl, modifiedAt }: Site): void {
   // A page's links are relative to its address without a slash at the end, so an address with a slash is redirected.
   if (context.path.endsWith('/')) {
     context.status = 308;
@@ -56,7 +63,8 @@ function answerPage(context: ApiContext, type: string, text: string, baseUrl: st
     'Content-Language': 'es',
     'X-Content-Type-Options': 'nosniff',
   });
-  sendCached(context, 'public, max-age=300', hash('sha256', text, 'base64url').slice(0, 22), type, text);
+  const tag = hash('sha256', text, 'base64url').slice(0, 22);
+  sendCached(context, 'public, max-age=300', { tag, modifiedAt }, type, text);
 }
 
 // Pages load files only from the host that sent them. The requests that a reader tries out on a page go to `baseUrl`,

@@ -19,7 +19,7 @@ export function makeHistoryHandlers({ meter, findHistory, recordAnswers }: ApiDe
       if (isPerson) await auditAnswer(context, recordAnswers, [ruc]);
       if (!found.isFound) throw notInRegister(ruc, found.daily);
       if (found.entries.length > 0) await meter.charge(callerOf(context), 1);
-      const { fuentes, tag, lastModified } = found.sources;
+      const { fuentes, tag, modifiedAt } = found.sources;
       const meta = {
         origen: padronReducido.title,
         fecha_dato: found.daily.edition.fechaDato,
@@ -27,7 +27,7 @@ export function makeHistoryHandlers({ meter, findHistory, recordAnswers }: ApiDe
         cursor: found.next === null ? null : writePlace(found.next),
       };
       const answer = { data: found.entries, meta };
-      return isPerson ? answer : { ...answer, tag, lastModified };
+      return isPerson ? answer : { ...answer, tag, modifiedAt };
     },
   } satisfies Partial<Handlers>;
 }

@@ -48,8 +48,10 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
         edicion_cambiada: position !== null && position.edition !== number,
       };
       const data = hits.map((hit) => shown(hit, ubigeos));
-      const { tag, lastModified } = sourcesOf(['padron_reducido', 'padron_mensual'], editions);
-      return { data, meta, tag, lastModified };
+      const { tag, modifiedAt } = sourcesOf(['padron_reducido', 'padron_mensual'], editions);
+      // While the next edition is being written, its companies appear in answers one after the other.
+      const isChanging = [daily, editions.padron_mensual].some((served) => served?.edition.isNextUnfinished);
+      return { data, meta, tag, modifiedAt: isChanging ? null : modifiedAt };
     },
   } satisfies Partial<Handlers>;
 }

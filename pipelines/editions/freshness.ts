@@ -133,7 +133,7 @@ export async function confirmDate(
        WHERE register = $1 AND publication_sha256 = $2 AND fecha_dato < $3
        RETURNING published_at)
      , dated AS (
-       UPDATE publication SET fecha_dato = $3 FROM moved
+       UPDATE publication SET fecha_dato = $3, dated_at = now() FROM moved
        WHERE publication.register = $1 AND publication.sha256 = $2 AND publication.published_at = moved.published_at)
      SELECT 1 FROM moved`,
     [register, sha256, fechaDato],

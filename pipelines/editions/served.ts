@@ -18,6 +18,10 @@ export interface ServedEdition {
   materialisedAt: Date | null;
   /** Hash of the publication. Null for a correction, which has none. */
   sha256: string | null;
+  /** When the edition was completed or last got other dates. Null while its rows are still being written. */
+  changedAt: Date | null;
+  /** Whether a later edition of the register exists whose rows are still being written. */
+  isNextUnfinished: boolean;
 }
 
 /**
@@ -29,7 +33,8 @@ export interface ServedEdition {
  * - A correction's dates move with the publication of the head that the correction was made from.
  * @param day YYYY-MM-DD. With it, a register's served edition is the highest one whose own date is not after `day`. A
  *   correction's own date is that of the head that it was made from, so answers for earlier days stay the same. A moved
- *   date counts only if it is not after `day`. The database has only the last date that `confirmDate` wrote.
+ *   date counts only if it is not after `day`. The database has only the last date that `confirmDate` wrote. `changedAt`
+ *   counts every move of a date, also to a day after `day`.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (
@@ -66,16 +71,23 @@ function describeEditions(editions: string, lastDay: string): string {
   return `
     SELECT e.register, e.number, own.sha256, e.materializada_at AS "materialisedAt",
            greatest(e.fecha_dato, shown.fecha_dato, again.fecha_dato) AS "fechaDato",
-           greatest(e.published_at, again.published_at) AS "publishedAt"
+           greatest(e.published_at, again.published_at) AS "publishedAt",
+           CASE WHEN e.materializada_at IS NOT NULL
+             THEN greatest(e.materializada_at, shown.dated_at, again.changed_at) END AS "changedAt",
+           EXISTS (SELECT FROM edition next WHERE next.register = e.register AND next.number > e.number
+             AND next.materializada_at IS NULL) AS "isNextUnfinished"
     FROM (${editions}) e
     LEFT JOIN publication own ON own.id = e.publication_id
     LEFT JOIN LATERAL (
-      SELECT p.sha256, CASE WHEN p.fecha_dato <= ${lastDay} THEN p.fecha_dato END AS fecha_dato
+      SELECT p.sha256, CASE WHEN p.fecha_dato <= ${lastDay} THEN p.fecha_dato END AS fecha_dato, p.dated_at
       FROM edition base JOIN publication p ON p.id = base.publication_id
       WHERE base.register = e.register AND base.number <= e.number ORDER BY base.number DESC LIMIT 1
     ) shown ON true
     LEFT JOIN LATERAL (
-      SELECT max(r.fecha_dato) AS fecha_dato, max(r.published_at) AS published_at FROM publication r
-      WHERE r.register = e.register AND r.sha256 = shown.sha256 AND r.state = 'repetida' AND r.fecha_dato <= ${lastDay}
+      SELECT max(r.fecha_dato) FILTER (WHERE r.fecha_dato <= ${lastDay}) AS fecha_dato,
+             max(r.published_at) FILTER (WHERE r.fecha_dato <= ${lastDay}) AS published_at,
+             max(greatest(r.state_at, r.dated_at)) AS changed_at
+      FROM publication r
+      WHERE r.register = e.register AND r.sha256 = shown.sha256 AND r.state = 'repetida'
     ) again ON true`;
 }

@@ -22,7 +22,7 @@ export interface OperationSchemas {
   listLimits?: Readonly<Record<string, number>>;
   /** The schema of the whole JSON answer. If left out, the answer is text of the type `textType`, or is empty (204). */
   answer?: z.ZodType;
-  textType?: string;
+  textType?: 'text/calendar' | 'text/event-stream';
   /** The status of a success. If left out, it is 200, or 204 where the answer is empty. */
   status?: 201 | 202;
   /**

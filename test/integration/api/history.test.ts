@@ -91,7 +91,6 @@ test('an answer as of a day has an ETag of its editions, gives 304, and answers 
   const { response } = await on('2026-03-07');
   const etag = response.headers.get('etag')!;
   expect(etag).toMatch(/^W\/"2\.2-/);
-  expect(response.headers.get('last-modified')).toBe('Fri, 06 Mar 2026 07:38:00 GMT');
   const target = `/id/v1/ruc/${company}?fecha=2026-03-07`;
   expect((await caller.request(target, { headers: { 'if-none-match': etag } })).status).toBe(304);
   const head = await caller.request(target, { method: 'HEAD' });

@@ -35,7 +35,14 @@ export async function startCalendarApp(): Promise<CalendarApp> {
   const log = pino({}, { write: (line) => lines.push(line) });
   const pool = makePool('postgres://padron@127.0.0.1:1/padron', 'test', 1);
   const additions: Addition[] = [];
-  const source = makeCalendarSource(shippedCalendar, async () => additions, { pollMs: 10, startWaitMs: 1_000 }, log);
+  const limits = { pollMs: 10, startWaitMs: 1_000 };
+  const source = makeCalendarSource(
+    shippedCalendar,
+    async () => additions,
+    limits,
+    log,
+    () => now,
+  );
   await source.start();
   const identify = makeIdentify(pool, sandboxToken);
   const metrics = new Registry();
@@ -73,6 +80,6 @@ export async function startCalendarApp(): Promise<CalendarApp> {
 }
 
 /** The suites send more requests in a minute than one address may. */
-const unlimited: MinuteLimits = {
+export const unlimited: MinuteLimits = {
   count: async ({ limit }) => ({ isWithin: true, limit, remaining: limit, endsAtMs: Date.now() + 60_000 }),
 };

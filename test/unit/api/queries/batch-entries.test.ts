@@ -15,7 +15,7 @@ function found(ruc: string, fechaDato: string): FoundRecord {
     fecha_dato: fechaDato,
     fecha_padrones: { agentes_retencion: null, buenos_contribuyentes: null },
   };
-  const sources = { meta: { ...meta, fuentes: [] }, tag: '', lastModified: '' };
+  const sources = { meta: { ...meta, fuentes: [] }, tag: '', modifiedAt: null };
   const data = recordOf(`${ruc}|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|`);
   return { isFound: true, daily: {} as ServedRegister, data, sources };
 }

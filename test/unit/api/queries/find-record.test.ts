@@ -12,8 +12,17 @@ function served(register: RegisterName, number = 1): ServedRegister {
   const publishedAt = new Date(Date.UTC(2026, 10, number));
   const fechaDato = `2026-11-0${number}`;
   return {
-    edition: { register, number, fechaDato, publishedAt, materialisedAt: publishedAt, sha256: null },
-    lastModified: publishedAt.toUTCString(),
+    edition: {
+      register,
+      number,
+      fechaDato,
+      publishedAt,
+      materialisedAt: publishedAt,
+      sha256: null,
+      changedAt: publishedAt,
+      isNextUnfinished: false,
+    },
+    modifiedAt: publishedAt,
     source: { registro: register, fecha_dato: fechaDato, publicado_en: '', cargado_en: null, sha256: null },
   };
 }
@@ -109,7 +118,7 @@ test('a row of a later edition is dated by it, one that left as well; the others
   expect([data.es_agente_retencion, data.es_buen_contribuyente]).toEqual([false, false]);
   expect(sources.meta.fecha_dato).toBe('2026-11-01');
   expect(sources.meta.fecha_padrones).toEqual({ agentes_retencion: '2026-11-03', buenos_contribuyentes: '2026-11-01' });
-  expect([sources.tag, sources.lastModified]).toEqual(['1.1.3.1', 'Tue, 03 Nov 2026 00:00:00 GMT']);
+  expect([sources.tag, sources.modifiedAt]).toEqual(['1.1.3.1', new Date('2026-11-03T00:00:00Z')]);
 });
 
 test('one that left the daily register is dated by the edition it left with', async () => {

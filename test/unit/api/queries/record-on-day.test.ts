@@ -13,8 +13,17 @@ function served(register: RegisterName, number: number): ServedRegister {
   const publishedAt = new Date(Date.UTC(2026, 10, number));
   const fechaDato = `2026-11-0${number}`;
   return {
-    edition: { register, number, fechaDato, publishedAt, materialisedAt: publishedAt, sha256: null },
-    lastModified: publishedAt.toUTCString(),
+    edition: {
+      register,
+      number,
+      fechaDato,
+      publishedAt,
+      materialisedAt: publishedAt,
+      sha256: null,
+      changedAt: publishedAt,
+      isNextUnfinished: false,
+    },
+    modifiedAt: publishedAt,
     source: { registro: register, fecha_dato: fechaDato, publicado_en: '', cargado_en: null, sha256: null },
   };
 }

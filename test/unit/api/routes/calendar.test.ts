@@ -129,7 +129,28 @@ describe('caching', () => {
     expect(await (await get(route, { method: 'POST' })).json()).toMatchObject({ code: 'metodo_no_permitido' });
   });
 
+  const since = async (route: string, date: string, tags: Record<string, string> = {}) =>
+    (await get(route, { headers: { 'if-modified-since': date, ...tags } })).status;
+
+  // The process has served the calendar since 27 November, 10:00 in Lima.
+  test.each(routes)('%s: 304 by its date alone until midnight in Lima', async (route) => {
+    const [started, midnight] = ['Fri, 27 Nov 2026 15:00:00 GMT', 'Sat, 28 Nov 2026 05:00:00 GMT'];
+    const first = await get(route);
+    expect(first.headers.get('last-modified')).toBe(started);
+    app.setNow('2026-11-28T04:59:59.999Z');
+    expect(await since(route, started)).toBe(304);
+    expect(await since(route, 'Fri, 27 Nov 2026 14:59:59 GMT')).toBe(200);
+    expect(await since(route, started, { 'if-none-match': 'W/"other"' })).toBe(200);
+    app.setNow('2026-11-28T05:00:00Z');
+    expect(await since(route, started)).toBe(200);
+    expect(await since(route, 'Sat, 28 Nov 2026 04:59:59 GMT')).toBe(200);
+    expect(await since(route, midnight)).toBe(304);
+    expect((await get(route)).headers.get('last-modified')).toBe(midnight);
+  });
+
   test('an added decree changes the answer and the ETag, but no due date', async () => {
+    app.setNow('2026-11-27T16:00:00.500Z');
+    expect(await since('/id/v1/calendario/2027-07-30', 'Fri, 27 Nov 2026 16:00:00 GMT')).toBe(304);
     const dueDates = await (await get('/id/v1/vencimientos/proximos?digito=3')).json();
     const before = await get('/id/v1/calendario/2027-07-30?sector=publico');
     expect(await before.json()).toMatchObject({ data: { habil: true }, meta: { provisional: true } });
@@ -148,6 +169,9 @@ describe('caching', () => {
       return businessDayAnswer.parse(await response.json());
     });
     expect(after.data).toMatchObject({ habil: false, motivo: 'Día no laborable' });
+    // Another answer of 16:00:00 may be from before the decree, so this second no longer counts as current.
+    expect(await since('/id/v1/calendario/2027-07-30', 'Fri, 27 Nov 2026 16:00:00 GMT')).toBe(200);
+    expect(await since('/id/v1/calendario/2027-07-30', 'Fri, 27 Nov 2026 16:00:01 GMT')).toBe(304);
     expect(after.meta).toMatchObject({ provisional: false, actualizado_en: '2026-11-27T09:00:00-05:00' });
     const { data } = (await (await get('/id/v1/vencimientos/proximos?digito=3')).json()) as { data: unknown };
     expect(data).toEqual((dueDates as { data: unknown }).data);

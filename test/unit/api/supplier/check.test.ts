@@ -32,8 +32,17 @@ interface Case {
 function served(name: RegisterName, fechaDato: string): ServedRegister {
   const publishedAt = new Date(`${fechaDato}T08:00:00Z`);
   return {
-    edition: { register: name, number: 1, fechaDato, publishedAt, materialisedAt: publishedAt, sha256: null },
-    lastModified: '',
+    edition: {
+      register: name,
+      number: 1,
+      fechaDato,
+      publishedAt,
+      materialisedAt: publishedAt,
+      sha256: null,
+      changedAt: publishedAt,
+      isNextUnfinished: false,
+    },
+    modifiedAt: null,
     source: {
       registro: name,
       fecha_dato: fechaDato,
