@@ -14,7 +14,7 @@ export interface FeedSource {
 export interface FeedLimits {
   /** Largest number of events in one query, and so the most that wait in memory for a slow client. */
   pageRows: number;
-  /** After this time without an event an SSE comment is sent, so that the client sees that the stream is open. */
+  /** After this time without an event a block without data is sent, so that the client sees that the stream is open. */
   commentMs: number;
   /** How long a client should wait before it reconnects. */
   retryMs: number;
@@ -27,13 +27,17 @@ export interface FeedLimits {
  * Each round reads the account's last position before it reads events. When it has read all events up to that position,
  * the next round starts after the position, even if no event passed the filter. The feed ends when events were removed
  * from the database before the feed yielded them. Then the client reconnects with its Last-Event-ID and gets an error.
+ *
+ * The first block, and each block that follows a time without events, has a comment and an `id` but no data. An
+ * EventSource stores the id and shows no event (WHATWG HTML, section 9.2.6). So a client that is cut off before its first
+ * event misses none, and a client whose filter lets nothing pass never falls behind the retention.
  */
 export async function* feed(
   source: FeedSource,
   start: number,
   { notifier, signal, limits }: { notifier: Notifier; signal: AbortSignal; limits: FeedLimits },
 ): AsyncGenerator<string, void, undefined> {
-  yield `retry: ${limits.retryMs}\n: conectado\n\n`;
+  yield `retry: ${limits.retryMs}\n: conectado\nid: ${start}\n\n`;
   let after = start;
   let yieldedAt = performance.now();
   while (!signal.aborted) {
@@ -44,7 +48,8 @@ export async function* feed(
     if (last > after && !(await source.isKept(after))) return;
     for (const { position, payload } of events) {
       if (signal.aborted) return;
-      yield `id: ${position}\ndata: ${payload}\n\n`;
+      // Some clients store an id as soon as its line arrives. After the data, a cut between the two lines loses nothing.
+      yield `data: ${payload}\nid: ${position}\n\n`;
       after = position;
     }
     if (events.length > 0) yieldedAt = performance.now();
@@ -52,7 +57,7 @@ export async function* feed(
     after = Math.max(after, last);
     const quietMs = performance.now() - yieldedAt;
     if (quietMs >= limits.commentMs) {
-      yield ': sigue abierto\n\n';
+      yield `: sigue abierto\nid: ${after}\n\n`;
       yieldedAt = performance.now();
     } else if (events.length === 0) {
       await notifier.wait(limits.commentMs - quietMs);

@@ -12,7 +12,11 @@ import { type ApiContext, callerOf, parseInput } from '../request.ts';
 import type { Handlers } from '../router.ts';
 
 /** The account's events, oldest first: as pages, and as a stream of Server-Sent Events. */
-export function makeEventHandlers({ catalogue, pool, streams }: ApiDependencies) {
+export function makeEventHandlers({
+  catalogue,
+  pool,
+  streams,
+}: Pick<ApiDependencies, 'catalogue' | 'pool' | 'streams'>) {
   return {
     async verEventos({ query }, context) {
       const { accountId } = callerOf(context);
@@ -27,15 +31,16 @@ export function makeEventHandlers({ catalogue, pool, streams }: ApiDependencies)
         after >= last ? [] : await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
       if (query.cursor !== undefined) await requireKept(pool, accountId, after);
       const page = events.slice(0, query.limite);
+      const hasMore = events.length > query.limite;
+      const shownTo = page.at(-1)?.position ?? after;
       return {
         data: page.map(({ payload, deliveries }) => ({
           ...(JSON.parse(payload) as EventPayload),
           entregas: deliveries,
         })),
         meta: {
-          // After an empty page the caller continues at the same position, because later events have higher positions.
-          cursor: writeCursor('eventos', page.at(-1)?.position ?? after),
-          hay_mas: events.length > query.limite,
+          cursor: writeCursor('eventos', hasMore ? shownTo : searchedTo(query, shownTo, last)),
+          hay_mas: hasMore,
           ...meta,
         },
       };
@@ -77,6 +82,16 @@ function placeOf(cursor: string, last: number): number {
   const after = Number(readCursor('eventos', cursor, ''));
   if (after > last) throw notOfThisList();
   return after;
+}
+
+/**
+ * Returns the position after which a reader who has read all pages continues. All events up to the account's last
+ * position were searched, so the reader continues there even if the filter let none pass. Otherwise the cursor of a
+ * narrow filter would fall behind the retention. With `hasta` the reader may ask for later events next, and continues
+ * after the last event that he was shown.
+ */
+function searchedTo({ hasta }: EventQuery, shownTo: number, last: number): number {
+  return hasta === undefined ? Math.max(shownTo, last) : shownTo;
 }
 
 type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;

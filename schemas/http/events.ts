@@ -25,7 +25,7 @@ export type EventsQuery = z.infer<typeof eventsQuery>;
 
 /** A stream has no pages, so it takes no limit and no cursor. It starts after `Last-Event-ID` or, without it, now. */
 const streamQuery = eventsQuery.pick({ ruc: true, evento: true, lista: true, desde: true, hasta: true });
-/** `Last-Event-ID` is the position of the last event that the client received. */
+/** `Last-Event-ID` is the last id that the client received, with an event or without data. */
 export const streamHeaders = z.strictObject({
   'Last-Event-ID': z
     .string()
@@ -87,7 +87,7 @@ export const eventOperations = {
   verEventos: {
     summary: 'Historia de los cambios detectados',
     description:
-      'Lo más antiguo primero. El cursor siempre viene, también en una página vacía, y no salta ni repite nada. Un estado que pasa a BAJA es `ruc.estado_cambiado`; `ruc.baja` es que el RUC dejó de figurar en el padrón.',
+      'Lo más antiguo primero. El cursor siempre viene, también en una página vacía, y no salta ni repite nada: es hasta donde se buscó con sus filtros (con `hasta`, el último evento mostrado), así que no envejece aunque el filtro no deje pasar nada. Un estado que pasa a BAJA es `ruc.estado_cambiado`; `ruc.baja` es que el RUC dejó de figurar en el padrón.',
     query: eventsQuery,
     answer: eventsAnswer,
     problems: ['cursor_vencido'],
@@ -95,7 +95,7 @@ export const eventOperations = {
   seguirEventos: {
     summary: 'Los eventos a medida que se detectan (Server-Sent Events)',
     description:
-      'Cada evento trae `id:` (su posición) y `data:` (el mismo cuerpo que recibe un webhook). Con `Last-Event-ID` sigue donde quedó, sin saltos ni repeticiones; sin ella empieza ahora. Un comentario cada 15 segundos; se cierra después de una hora. Hasta 5 a la vez por cuenta.',
+      'Cada evento trae `data:` (el mismo cuerpo que recibe un webhook) e `id:` (su posición). Al conectar, y después de 15 segundos sin eventos, llega un bloque sin datos: un comentario y el `id:` hasta el que ya se buscó, aunque el filtro no haya dejado pasar nada. Así una conexión cortada antes del primer evento no pierde ninguno, y un filtro estrecho no envejece. `EventSource` guarda ese id sin avisar; otras bibliotecas lo entregan como un mensaje vacío, que se descarta. Con `Last-Event-ID` sigue donde quedó, sin saltos ni repeticiones; sin ella empieza ahora. Se cierra después de una hora: vuelva a conectar. Hasta 5 a la vez por cuenta.',
     query: streamQuery,
     headers: streamHeaders,
     textType: 'text/event-stream',

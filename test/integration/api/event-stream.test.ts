@@ -39,7 +39,7 @@ test('a stream starts now and shows an event within a second of its commit: the 
   ]);
   expect(stream.events).toEqual([{ id: '6', data: rows[0].payload }]);
   eventPayload.parse(JSON.parse(stream.events[0]!.data));
-  expect(stream.text).toContain(': conectado\n\n');
+  expect(stream.text).toContain(': conectado\nid: 5\n\n');
   stream.close();
 });
 

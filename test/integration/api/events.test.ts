@@ -167,6 +167,26 @@ test('polling without new events reads no partition', async () => {
   expect(await read(by, `cursor=${meta.cursor}`)).toMatchObject({ data: [], meta: { cursor: meta.cursor } });
 });
 
+test('the cursor of a filter that lets nothing pass goes on, so the retention never reaches it', async () => {
+  const by = await makeCaller(around.pool, around.api.url);
+  const list = await makeList(by);
+  const old = new Date('2025-01-10T12:00:00Z');
+  await write(by, list, 1, [secondRuc], old);
+  const first = await read(by, `ruc=${secondRuc}`);
+  expect(first.data).toHaveLength(1);
+  await write(by, list, 2, [firstRuc], old);
+  const narrow = await read(by, `ruc=${secondRuc}&cursor=${first.meta.cursor}`);
+  const bounded = await read(by, `ruc=${secondRuc}&hasta=2026-11-26&cursor=${first.meta.cursor}`);
+  expect([narrow.data, bounded.data]).toEqual([[], []]);
+  // Whoever asks for later days next must not miss the events that `hasta` left out.
+  expect(bounded.meta.cursor).toBe(first.meta.cursor);
+  await removeExpired(around.pool, defaultRetentionRule);
+  await write(by, list, 3, [secondRuc], new Date('2026-11-26T12:00:00Z'));
+  await expectProblem(await by.request(`${path}?cursor=${first.meta.cursor}`), 'cursor_vencido');
+  const onward = await read(by, `ruc=${secondRuc}&cursor=${narrow.meta.cursor}`);
+  expect(onward.data.map((event) => event.posicion)).toEqual([3]);
+});
+
 test('a cursor before what the retention removed gets 410 with the oldest cursor that still shows everything', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const list = await makeList(by);

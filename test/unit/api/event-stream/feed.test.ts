@@ -4,7 +4,7 @@ import { Notifier } from '../../../../workflows/delivery/in-flight.ts';
 
 const limits = { pageRows: 3, commentMs: 15_000, retryMs: 1_000 };
 const event = (position: number) => ({ position, payload: `{"posicion":${position}}` });
-const shown = (position: number) => `id: ${position}\ndata: {"posicion":${position}}\n\n`;
+const shown = (position: number) => `data: {"posicion":${position}}\nid: ${position}\n\n`;
 
 /** A history in memory: `passes` says which positions the filter lets through. */
 function makeHistory(passes: (position: number) => boolean = () => true) {
@@ -47,7 +47,7 @@ describe('feed', () => {
     const { history, source, asked } = makeHistory();
     history.last = 5;
     const { notifier, next, end } = open(source, 1);
-    expect(await next()).toBe('retry: 1000\n: conectado\n\n');
+    expect(await next()).toBe('retry: 1000\n: conectado\nid: 1\n\n');
     for (const position of [2, 3, 4, 5]) expect(await next()).toBe(shown(position));
     const later = next();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -70,7 +70,7 @@ describe('feed', () => {
     expect(asked).toEqual([0]);
   });
 
-  test('after 15 s without an event it yields a comment, and another after 15 more', async () => {
+  test('after 15 s without an event it yields a comment with the position, and another after 15 more', async () => {
     const { source } = makeHistory();
     const { next } = open(source, 0);
     await next();
@@ -83,7 +83,7 @@ describe('feed', () => {
       expect(said).toBeUndefined();
       await vi.advanceTimersByTimeAsync(200);
       await silence;
-      expect(said).toBe(': sigue abierto\n\n');
+      expect(said).toBe(': sigue abierto\nid: 0\n\n');
     }
   });
 
@@ -109,7 +109,7 @@ describe('feed', () => {
     expect(await next()).toBeUndefined();
   });
 
-  test('with a filter that lets nothing pass, the comment still comes every 15 s', async () => {
+  test('with a filter that lets nothing pass, the position that was searched comes every 15 s', async () => {
     const { history, source } = makeHistory(() => false);
     const { notifier, next } = open(source, 0);
     await next();
@@ -119,6 +119,6 @@ describe('feed', () => {
       notifier.notify();
       await vi.advanceTimersByTimeAsync(1_000);
     }
-    expect(await comment).toBe(': sigue abierto\n\n');
+    expect(await comment).toBe(': sigue abierto\nid: 15\n\n');
   });
 });
