@@ -33,14 +33,15 @@ export interface Register {
   key: 'ruc' | 'supplier';
   columns: readonly Column[];
   /**
-   * Which events are made when a RUC appears in the register or disappears from it. With `taxpayer`, these are ruc.alta
-   * and ruc.baja. With an object, both make the event `event`, which reports a change of `field`. The field is true
-   * while the RUC is listed. Without `presence`, no event is made.
+   * Which events are made when a RUC appears in the register or disappears from it:
+   * - `taxpayer`: ruc.alta and ruc.baja.
+   * - an object: `event` in both cases. It reports a change of `field`, which is true while the RUC is listed.
+   * - left out: none.
    */
   presence?: 'taxpayer' | { event: EventKind; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
   /**
-   * Raise it when a changed parser reads other values from the same bytes. The next edition then writes every row again
-   * (a re-baseline, see `previous` in pipelines/diff/types.ts).
+   * Raise this number when a changed parser reads other values from the same bytes. The next edition is then a
+   * re-baseline (see `previous` in pipelines/diff/types.ts).
    */
   parserVersion: number;
   defaultPartitions: number;
@@ -63,8 +64,8 @@ export const padronReducido = {
   presence: 'taxpayer',
   parserVersion: 1,
   defaultPartitions: 6,
-  // These names say what the cells hold. In the file's header, labels 7 and 8 (counted from 0) are swapped: cell 7 is
-  // the kind of zone, and cell 8 its name. The label "DEPARTAMENTO" means the number of a flat and not a region.
+  // These names say what the cells hold. The file's header swaps labels 7 and 8 (counted from 0): cell 7 is the kind of
+  // zone, and cell 8 is the zone's name. The label "DEPARTAMENTO" means the number of a flat and not a region.
   columns: [
     { name: 'nombre', event: 'ruc.nombre_cambiado', keepsPrevious: true },
     { name: 'estado', event: 'ruc.estado_cambiado', keepsPrevious: true },
@@ -84,7 +85,7 @@ export const padronReducido = {
 } as const satisfies Register;
 
 // This register has only some of the taxpayers, so the absence of a RUC proves nothing. It has no names or addresses. A
-// cell `NO DISPONIBLE` is stored as written, and the API shows null. `0` in `nro_trabajadores` is not a missing value.
+// cell `NO DISPONIBLE` is stored as written, and the API shows null. `0` in `nro_trabajadores` is a real number.
 export const padronMensual = {
   name: 'padron_mensual',
   code: 2,
@@ -111,8 +112,8 @@ export const padronMensual = {
 } as const satisfies Register;
 
 /**
- * What the lists of the tax authority have in common. One parser reads them all. `desde` is the first day on which the
- * RUC is listed: YYYY-MM-DD, or the source's text if the day is unreadable. A RUC without a row is not listed.
+ * What the lists of the tax authority have in common. One parser reads them all. A RUC without a row is not listed.
+ * `desde` is the first day on which the RUC is listed, as YYYY-MM-DD. An unreadable day is the source's text.
  */
 const taxpayerList = {
   key: 'ruc',
@@ -123,7 +124,8 @@ const taxpayerList = {
 
 /**
  * What the registers of barred suppliers have in common. One parser reads them all. Each supplier has one row.
- * `tipo_id` is the kind of the supplier's id (ruc.ts), and `sanciones` the JSON list of its sanctions (sanctions.ts).
+ * `tipo_id` is the kind of the supplier's id (ruc.ts). `sanciones` is a JSON list of the supplier's sanctions
+ * (sanctions.ts).
  */
 const supplierBars = {
   key: 'supplier',

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 
 /**
  * A RUC (Registro Único de Contribuyentes) has eleven digits. The first two are the kind of taxpayer: 20 for legal
- * persons; 10, 15, 16 and 17 for natural persons. The last is a check digit over the first ten. These are multiplied by
- * the weights 5 4 3 2 7 6 5 4 3 2 and added, and the sum's remainder modulo 11 is taken from 11. If the result is 10 or
- * 11, the check digit is 0 or 1.
+ * persons; 10, 15, 16 and 17 for natural persons. The eleventh is a check digit over the other ten:
+ * - sum = digit 1 × 5 + digit 2 × 4 + …, by the weights 5 4 3 2 7 6 5 4 3 2
+ * - check digit = the last digit of 11 − (sum mod 11)
  */
 export const rucLength = 11;
 export const rucPrefixes = ['10', '15', '16', '17', '20'] as const;
@@ -44,8 +44,8 @@ export function isCompany(ruc: string): boolean {
 }
 
 /**
- * Returns a RUC for logs, errors and metrics. Only a company's RUC stays readable. The RUCs of natural persons are
- * masked, because they may contain a national id.
+ * Masks a RUC for logs, errors and metrics. A company's RUC stays readable. Every other text is masked, because it may
+ * contain a national id.
  */
 export function maskRuc(ruc: string): string {
   if (isCompany(ruc) && ruc.length === rucLength) return ruc;
@@ -56,9 +56,10 @@ export function maskRuc(ruc: string): string {
 export type IdKind = 'ruc' | 'ruc_no_valido' | 'codigo_extranjero' | 'documento';
 
 /**
- * Returns the kind of an id, which is never padded or repaired. `ruc_no_valido` has eleven digits with a wrong check
- * digit or prefix. `codigo_extranjero` has the prefix 99 or 88 and stands for a supplier without a RUC. `documento` is
- * anything else, such as a national id.
+ * Returns the kind of an id. The id is never padded or repaired.
+ * - `ruc_no_valido`: eleven digits with a wrong check digit or prefix
+ * - `codigo_extranjero`: eleven digits with the prefix 99 or 88, for a supplier without a RUC
+ * - `documento`: anything else, such as a national id
  */
 export function idKindOf(id: string): IdKind {
   if (checkRuc(id).ok) return 'ruc';
@@ -70,9 +71,9 @@ export function idKindOf(id: string): IdKind {
 export const firstOtherKey = 1_000_000_000_000;
 
 /**
- * Returns the number that ClickHouse stores as a row's key. Eleven digits stay as they are. Any other id may have
- * letters or leading zeros, so it becomes 10¹² plus 48 bits of its SHA-256, below 2^53. In Kafka, the key is the id
- * itself.
+ * Returns the number that ClickHouse stores as a row's key. An id of eleven digits is this number itself. Any other id
+ * may have letters or leading zeros, so its number is 10¹² + 48 bits of its SHA-256 (below 2^53). In Kafka, the key is
+ * the id.
  */
 export function stateKeyOf(id: string): number {
   if (isElevenDigits(id)) return Number(id);

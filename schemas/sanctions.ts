@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * One sanction in a cell `sanciones`, with its keys in this order. The cell is a JSON list. Administrative sanctions
- * also have `motivos` and `motivo`. Judicial sanctions also have `organo` (the court).
+ * One sanction in a cell `sanciones`, which is a JSON list. The keys are written in this order. Only administrative
+ * sanctions have `motivos` and `motivo`. Only judicial sanctions have `organo` (the court).
  */
 export const sanctionSchema = z.strictObject({
   /** The supplier's name in this row of the source. Another row may spell it differently. */
@@ -27,10 +27,11 @@ export function sanctionsOf(cell: string): Sanction[] {
 const isoDay = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * Whether a sanction bars its supplier on a day (YYYY-MM-DD): from its first day to its last, or without end. We assume
- * that the last day is included, because most terms end on the same day of the month as they start. A sanction that
- * ends before it starts was annulled and was never in force. The source does not show whether a court suspended a
- * sanction, so this is not considered. Returns null if the dates that decide are missing or unreadable.
+ * Whether a sanction bars its supplier on a day (YYYY-MM-DD). Returns null if the dates that decide are missing or
+ * unreadable.
+ * - The last day is included. We assume so, because most terms end on the day of the month on which they start.
+ * - A sanction that ends before it starts was annulled and was never in force.
+ * - The source does not show that a court suspended a sanction, so a suspended sanction counts as in force.
  */
 export function inForce({ desde, hasta }: Pick<Sanction, 'desde' | 'hasta'>, day: string): boolean | null {
   const start = desde !== null && isoDay.test(desde) ? desde : null;

@@ -44,9 +44,9 @@ interface UpkeepDependencies {
 const defaultEveryMs = { mail: 10_000, retention: 3_600_000, backlog: 15_000 };
 
 /**
- * Starts a worker's regular tasks: mail owner notices, remove expired data, count the backlog, and warn if PostgreSQL's
- * settings allow too few locks. Every worker runs all tasks. A mail is leased and expired days are removed under a
- * lock, so two workers do not take the same mail or day. Returns a function that stops the tasks.
+ * Starts a worker's regular tasks: mail owner notices, remove expired data, count the backlog, and warn if PostgreSQL
+ * has room for too few locks. Returns a function that stops the tasks. Every worker runs all tasks. A mail is leased
+ * and the removal is locked, so two workers never mail one notice or remove one day at the same time.
  */
 export function startUpkeep(dependencies: UpkeepDependencies): () => Promise<void> {
   const { pool, log, metrics, mailer, rule } = dependencies;

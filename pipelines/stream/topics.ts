@@ -4,14 +4,14 @@ import type { SchemaName } from '../changes/record.ts';
 import { StreamError, untilSettled } from './kafka.ts';
 
 /**
- * Most bytes in a batch that the broker accepts. The producer's batches stay far below it, because the chunks that it
- * sends have at most some 5,000 rows and 4 MB over all partitions (`rowsPerChunk` in producer/main.ts).
+ * The most bytes in a batch that the broker accepts. The producer's batches stay far below this limit. Its chunks have
+ * at most some 5,000 rows and 4 MB over all partitions (`rowsPerChunk` in producer/main.ts).
  */
 const maxMessageBytes = 8 * 1024 * 1024;
 
 /**
  * Records are kept for ever, so that a new consumer group can read all history. Settings that equal Kafka's defaults
- * are listed too, because the people who run the brokers may have set other defaults.
+ * are also listed, because the operators of the brokers may have set other defaults.
  */
 const topicSettings: Readonly<Record<string, string>> = {
   'cleanup.policy': 'delete',
@@ -69,9 +69,9 @@ function isNotYetKnown(error: unknown): boolean {
 }
 
 /**
- * Checks the topics of a register.
+ * Checks that both topics of a register exist with the right settings.
  * @throws StreamError `topic_missing` if a topic does not exist
- * @throws StreamError `topic_settings_differ` if the settings or the number of partitions of a topic are wrong
+ * @throws StreamError `topic_settings_differ` if a topic's settings or its number of partitions are wrong
  */
 export async function checkTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
   await withAdmin(kafka, (admin) => check(admin, plan));

@@ -18,10 +18,10 @@ export interface TranslatedRecord {
 }
 
 /**
- * Which columns the rows of a translated record get. `today` gives the current columns, for readers that find cells by
- * name. `as_written` keeps the columns of the record, for readers that store the rows: a record that is read again must
- * give the same row as the first time. Whoever reads the stored rows finds the columns of each edition in the
- * catalogue.
+ * Which columns the rows of a translated record get:
+ * - `today`: the current columns. It is for readers that find cells by name.
+ * - `as_written`: the columns of the record. It is for readers that store the rows, because a record that is read again
+ *   must give an equal row. The catalogue has the columns of each edition.
  */
 export type RowColumns = 'today' | 'as_written';
 
@@ -29,8 +29,8 @@ export type RowColumns = 'today' | 'as_written';
 export type SchemaSource = (register: RegisterName, id: number) => Promise<string | null>;
 
 /**
- * Looks for the id under the subject of the register's changes topic, first in the registry and then in the archive.
- * The archive also has the schemas of a registry that was lost.
+ * Returns a source that looks for the id in the registry, under the subject of the register's changes topic. If the
+ * registry does not have it, the source looks in the archive, which also has the schemas of a lost registry.
  */
 export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, prefix: string): SchemaSource {
   return async (register, id) => {
@@ -43,9 +43,8 @@ export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, p
 type Translate = (value: Buffer) => TranslatedRecord;
 
 /**
- * Translates the records of other releases to the current schema. Most of them are of earlier releases, because a topic
- * keeps records for ever. A record is decoded by Avro's rules (a field that it lacks gets the default) and encoded
- * again. Each schema is fetched once.
+ * Translates records of other releases to the current schema. Most are of earlier releases, because a topic keeps
+ * records for ever. A field that a record lacks gets the schema's default. Each schema is fetched once.
  */
 export class WriterSchemas {
   readonly #source: SchemaSource;
@@ -73,7 +72,7 @@ export class WriterSchemas {
   /**
    * Returns the value in the register's current schema. A value that already has this schema is returned unchanged.
    * @throws UndecodableRecord if the value's schema is unknown, or cannot be translated to the current schema
-   * @throws StreamError `registry_unavailable` if neither the registry nor the archive answers
+   * @throws StreamError `registry_unavailable` if the schema cannot be fetched from the registry or the archive
    */
   current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord> {
     const id = schemaIdOf(value);
@@ -87,8 +86,8 @@ export class WriterSchemas {
     if (known !== undefined) return known;
     const made = this.#make(register, id);
     this.#translations.set(key, made);
-    // If neither the registry nor the archive answered, the next record asks again. The answer that a schema is unknown
-    // is remembered, so that a bad record does not cause a request each time it is read.
+    // After a failed fetch, the next record fetches the schema again. An UndecodableRecord is remembered. Otherwise
+    // each record with a bad schema would cause a request.
     made.catch((error: unknown) => {
       if (!(error instanceof UndecodableRecord)) this.#translations.delete(key);
     });

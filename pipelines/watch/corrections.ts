@@ -27,15 +27,13 @@ export interface Originals {
 }
 
 /**
- * Cancels the unsent deliveries of the wrong edition's events, and finds the webhooks that must get the correction. The
- * caller must have locked the accounts' rows in account_position and must not have written deliveries yet.
+ * Cancels the unsent deliveries of the wrong edition's events, and returns which webhooks must get the correction. The
+ * caller must have locked the accounts' rows in account_position, and must not have written deliveries yet.
  *
- * A delivery counts as sent once it was claimed, because the outcome of an attempt may be unknown. A delivery that is
- * claimed before this call counts as sent, and a claim after this call finds the delivery cancelled. Like a claim, this
- * call locks the webhook_work rows before the deliveries. In another order the two transactions could deadlock.
- *
- * The events are marked with `taken_back_by`, and nobody can send a marked event again by hand (webhooks/resend.ts). A
- * repeat cancels nothing more and returns the same receivers.
+ * - A delivery counts as sent once a worker has claimed it, because the outcome of an attempt may be unknown.
+ * - This call locks the webhook_work rows before the deliveries, as a claim does. Otherwise the two could deadlock.
+ * - It marks the events with `taken_back_by`. Nobody can send a marked event again by hand (webhooks/resend.ts).
+ * - A repeat cancels nothing more and returns the same receivers.
  */
 export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Originals> {
   const { rows } = await client.query<{ event_id: string; delivery_id: string | null; webhook_id: string | null }>(
@@ -69,9 +67,9 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
 /**
- * Returns the number of the wrong edition, and the id of the event of that edition that `event` corrects. Both events
- * are about the same RUC, field and list. The id is null if the wrong edition made no such event. An alta and a baja
- * are both about the field `ruc`, so the one corrects the other.
+ * Returns the wrong edition's number, and the id of the wrong event that `event` corrects. The id is null if the wrong
+ * edition made no event about this RUC, field and list. An alta can correct a baja and a baja an alta, because both are
+ * about the field `ruc`.
  */
 export function correccionOf(originals: Originals, event: Corrected): EventFacts['correccion'] {
   const id = originalIdOf(originals, event);
@@ -79,8 +77,8 @@ export function correccionOf(originals: Originals, event: Corrected): EventFacts
 }
 
 /**
- * Whether the webhook must get `event`, which corrects a wrong event, because the webhook's receiver may still believe
- * the wrong one (see `receiversOf`). The webhook's filters do not count here.
+ * Whether the webhook must get `event`, which corrects a wrong event. It must if its receiver may still believe the
+ * wrong event (see `receiversOf`), whatever the webhook's filters are.
  */
 export function mustReceive(originals: Originals, webhookId: string, event: Corrected): boolean {
   return originals.receivers.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
@@ -91,13 +89,11 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
 }
 
 /**
- * Finds the webhooks that must receive the correction. These are the webhooks with an attempted delivery of an event of
- * the wrong edition.
- *
- * If the wrong edition itself corrected an earlier edition, there is a second case: the delivery of the earlier
- * edition's event was cancelled before it was sent. Then the receiver got nothing from either edition and still
- * believes the state before both. The new correction brings back the earlier edition's state, which this receiver does
- * not know.
+ * Finds the webhooks that must get the correction, by the id of the wrong event:
+ * - The webhook has an attempted delivery of the wrong event.
+ * - The wrong edition was itself the correction of an earlier edition. The webhook's delivery of the earlier event was
+ *   cancelled unsent, so its receiver got neither event. The new correction brings back the earlier edition's state,
+ *   which this receiver does not know.
  */
 async function receiversOf(
   client: PoolClient,

@@ -24,15 +24,14 @@ export interface Written {
 
 /**
  * Writes events and their deliveries in the caller's transaction and in the given order. All events are of one edition,
- * which was detected on `day`.
+ * which was detected on `day`. A repeated batch changes nothing.
  *
- * New events take the next positions of their account. The account's row in account_position is locked first, so no
- * other transaction can give positions of this account until this one ends. A reader that has seen position n therefore
- * never sees a smaller position appear later. Events that are already stored take no position, so a repeated batch
- * changes nothing and leaves no gap.
+ * New events take the next positions of their account. First, the account's row in account_position is locked until the
+ * transaction ends, so no other transaction can give positions of this account. Otherwise a reader that has seen
+ * position n could miss a smaller position that is committed later. Stored events take no new position, so no gap
+ * appears.
  *
- * An event of a correction names the wrong event that it corrects. It is sent only to the webhooks that `takeBack`
- * finds, because their receivers may believe the wrong state.
+ * An event of a correction names the wrong event. It goes only to the webhooks that `takeBack` returns.
  * @param wrong the changes that a correction takes back, even for RUCs on no list; null for an ordinary edition
  */
 export async function writeEvents(
@@ -80,8 +79,8 @@ export async function writeEvents(
 }
 
 /**
- * Locks the accounts' rows in account_position and returns the last position of each account. The rows are locked in
- * order of account id, because two batches could deadlock otherwise.
+ * Locks the accounts' rows in account_position and returns each account's last position. The rows are locked in order
+ * of account id. Otherwise two batches could deadlock.
  */
 async function lockPositions(client: PoolClient, accounts: readonly number[]): Promise<Map<number, number>> {
   await client.query(
@@ -165,7 +164,8 @@ interface Subscriber {
 
 /**
  * Returns the webhooks that existed when the edition was detected, and locks them until this transaction ends. A pause
- * or a deletion waits for the lock and then finds the new deliveries. So no delivery stays pending on a paused webhook.
+ * or a deletion waits for the lock and then finds the new deliveries. Otherwise a paused webhook could keep a pending
+ * one.
  */
 async function lockSubscribers(
   client: PoolClient,

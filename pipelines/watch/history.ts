@@ -29,8 +29,8 @@ interface EventDelivery {
 }
 
 /**
- * Reads an account's events in order of position. Positions are given under a lock that is held until the commit, so a
- * later event always has a higher position. A reader that continues after its last event misses none.
+ * Returns a page of an account's events in order of position. A reader that continues after the last position misses no
+ * event, because events that are committed later always have higher positions (`writeEvents`).
  */
 export async function pageEvents(
   pool: Pool,

@@ -18,8 +18,8 @@ const columns = `l.id, l.nombre, l.referencia, l.created_at,
   (SELECT count(*) FROM watch_member m WHERE m.list_id = l.id) AS rucs`;
 
 /**
- * Creates a list. If the answer is lost, a repeat of the call returns `name_taken`. The account is locked, because
- * otherwise two calls at the same time could both pass the check of `maxLists`.
+ * Creates a list. A repeat of the call returns `name_taken`. The account is locked. Otherwise two calls at once could
+ * both pass the check of `maxLists`.
  */
 export async function createList(
   pool: Pool,
@@ -88,8 +88,8 @@ export async function updateList(
 }
 
 /**
- * Marks the list as deleted and removes its RUCs in one transaction. The list's row stays, because past events refer to
- * it. Existing deliveries are still sent. Returns false if the account has no such list.
+ * Marks the list as deleted and removes its RUCs in one transaction. The list's row stays, because events refer to its
+ * id. Existing deliveries are still sent. Returns false if the account has no such list.
  */
 export async function deleteList(pool: Pool, accountId: number, id: number): Promise<boolean> {
   return inTransaction(pool, async (client) => {
@@ -131,9 +131,9 @@ export type AddResult =
   | { ok: false; problem: 'too_many'; wanted: number };
 
 /**
- * Adds all the RUCs to a list or none. Returns separately the RUCs that were added and the RUCs that the list had
- * before. A repeat adds nothing. The account's distinct RUCs are counted while the account is locked, and nothing is
- * added if there would be more than `maxDistinct`.
+ * Adds all the RUCs to a list, or none if the account would then watch more than `maxDistinct` distinct RUCs. Returns
+ * the added RUCs, and separately the RUCs that the list had before. The account is locked. Otherwise two calls at once
+ * could exceed `maxDistinct` together.
  */
 export async function addMembers(
   pool: Pool,

@@ -10,8 +10,10 @@ import type { ListSnapshot } from './lists.ts';
 export interface FieldEvent {
   evento: EventKind;
   /**
-   * The column that changed; or `ruc` if the RUC appeared in or disappeared from the daily register; or the register's
-   * `presence.field` if the RUC joined or left a register such as agentes de retención.
+   * One of three names:
+   * - the column that changed
+   * - `ruc`, if the RUC appeared in the daily register or disappeared from it
+   * - `presence.field` of the register, if the RUC joined or left a list such as agentes de retención
    */
   campo: string;
   antes: string | boolean | null;
@@ -27,13 +29,13 @@ export function makesEvents(register: Register): boolean {
 const fieldOrder = ['estado', 'condicion', 'nombre'];
 
 /**
- * Returns the events of a change in order. The same change always gives the same events, so a repeated batch finds that
- * its events are already stored.
- * @param lastKnown the row that the RUC had before it last disappeared; it is used only when the RUC appears again
+ * Returns the events of a change in the order in which they are sent. Equal changes must give equal events. Otherwise a
+ * batch that is read again would make new events.
+ * @param lastKnown the row that the RUC had before it last disappeared; used only when the RUC appears again
  */
 export function eventsOf(register: Register, change: Change, lastKnown: Row | null): FieldEvent[] {
-  // `r` is a row that a full edition writes although it did not change, so it makes no event. Natural persons are never
-  // watched, even if a list holds their RUC.
+  // An `r` repeats a row that did not change, so it makes no event. Natural persons are never watched, even if a list
+  // holds their RUC.
   if (change.op === 'r' || !isCompany(change.ruc)) return [];
   if (change.op === 'u') return fieldEvents(register, change.before, change.after);
   const presence = presenceEvents(register.presence, change.ruc, change.op === 'c');
@@ -86,15 +88,15 @@ export interface EventFacts {
   fechaDato: string;
   ocurridoEn: Date;
   /**
-   * null unless a correction made the event. `edicion` is the wrong edition. `evento` is the id of that edition's event
-   * that this event corrects; it is null if that edition made no such event.
+   * Null unless a correction made the event. `edicion` is the wrong edition. `evento` is the id of the event that this
+   * event corrects, or null if the wrong edition made no such event.
    */
   correccion: { edicion: number; evento: string | null } | null;
 }
 
 /**
- * Returns a hash of the change, its column and the list. A repeated batch gives the same id, so it finds that the event
- * is stored. The hash is 128 bits of SHA-256 and has no dots, because the signed text separates ids by dots.
+ * Returns an event's id, a hash of its facts. A batch that is read again gives equal ids, so its stored events are
+ * recognised. The id has no dots, because dots separate the parts of the signed text.
  */
 export function eventId(register: RegisterName, edition: number, ruc: string, campo: string, listId: number): string {
   return `ev_${digest(`${register}:${edition}:${ruc}:${campo}:${listId}`)}`;

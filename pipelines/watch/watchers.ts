@@ -9,13 +9,13 @@ export interface WatchedEdition {
   fechaDato: string;
   detectedAt: Date;
   /**
-   * True once all events of the edition are written. From then on its records make no events when they are read again,
-   * for example in a replay or by a new consumer group.
+   * True once all events of the edition are written. From then on, records of the edition that are read again make no
+   * events.
    */
   announced: boolean;
   /**
-   * Null unless the edition is a correction. `edition` is the number of the wrong edition, whose changes the correction
-   * takes back. `day` is the Lima day on which the wrong edition was detected.
+   * Null unless the edition is a correction. `edition` is the number of the wrong edition. `day` is the Lima day on
+   * which the wrong edition was detected.
    */
   corrects: { edition: number; day: string } | null;
 }
@@ -43,7 +43,7 @@ export interface Watcher {
 
 /**
  * Returns for each RUC the lists that hold it now and already held it at `detectedAt`, when the edition was detected.
- * The lists are in order of their ids, without deleted lists.
+ * The lists are in order of their ids. Deleted lists are left out.
  */
 export async function readWatchers(
   pool: Pool,
@@ -71,8 +71,9 @@ export type LastKnownRows = (
 ) => Promise<ReadonlyMap<string, Row>>;
 
 /**
- * Reads the rows from the change history in ClickHouse. An edition is produced only after the edition before it is
- * complete in ClickHouse. So the answer for an edition never changes, and its changes always give the same events.
+ * Returns a function that reads the rows from the change history in ClickHouse. The answer for an edition never
+ * changes, because the producer starts an edition only after ClickHouse has all earlier editions. So a batch that is
+ * read again makes equal events.
  */
 export function makeLastKnownRows(clickhouse: ClickHouseClient): LastKnownRows {
   return async (register, rucs, beforeEdition) => {

@@ -17,10 +17,9 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * Counts the deliveries of all webhooks. `delivery` has a partition per day, and reading all of them is slow. So
- * pending deliveries and deliveries in flight are counted only from the first day that may have one (`open_since`).
- * Held deliveries have a small index of their own and are counted over all days. The `next_due_at` of a delivery in
- * flight is the end of its lease; once that has passed, the delivery counts as due.
+ * Counts the deliveries of all webhooks. `delivery` has a partition per day, and reading all partitions is slow. So
+ * pending and in-flight deliveries are counted from the first day that may have one (`open_since`). Held deliveries are
+ * counted over all days by a small index of their own. A delivery in flight counts as due once its lease has ended.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(

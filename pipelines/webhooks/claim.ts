@@ -42,9 +42,8 @@ export interface Claim {
   /** The webhook has no pending or in-flight delivery of an earlier day than this one. null if it has none at all. */
   openSince: string | null;
   /**
-   * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits, or if the call ended before
-   * its claim. It is read with the same now() and snapshot as the claim, so it takes into account every delivery that
-   * was not yet due at the claim.
+   * When the next waiting delivery becomes due, by PostgreSQL's clock. Null if none waits, or if the call ended before
+   * it claimed. The claim's own statement computes the time, so every delivery counts that was not due at the claim.
    */
   nextDueAt: Date | null;
   nextDueInMs: number | null;
@@ -52,21 +51,21 @@ export interface Claim {
 
 export interface ClaimLimits {
   /**
-   * Length of a delivery's lease. It must be longer than a request with its answer can take. If a lease ends during the
-   * request, the delivery is sent twice.
+   * Length of a delivery's lease. It must be longer than a request with its answer can take. Otherwise another worker
+   * could send the delivery a second time during the request.
    */
   deliveryLeaseMs: number;
   workLeaseMs: number;
 }
 
 /**
- * Claims the deliveries that can be sent now: due deliveries, at most one per RUC, up to the in-flight limit. They are
- * returned in order of their events' positions. The claim is one short transaction that locks the webhook's row in
- * webhook_work, so two claims of a webhook never overlap. It inserts each attempt with the result
- * `resultado_desconocido`. If the process dies after the commit, the attempt keeps that result, and the delivery is due
- * again when its lease ends.
- * @param prepare gets the target before anything is claimed and returns how many deliveries may be claimed; if it
- * throws, nothing is claimed
+ * Claims the deliveries that can be sent now: due deliveries, at most one per RUC, up to the in-flight limit. Returns
+ * them in order of their events' positions. The claim is one short transaction that locks the webhook's row in
+ * webhook_work, so two claims of a webhook never overlap.
+ *
+ * Each attempt is inserted with the result `resultado_desconocido`. If the process dies after the commit, the attempt
+ * keeps this result, and the delivery is due again when its lease ends.
+ * @param prepare gets the target and returns how many deliveries may be claimed; if it throws, nothing is claimed
  */
 export function claimDeliveries(
   pool: Pool,
@@ -121,21 +120,19 @@ async function leaseWork(
 }
 
 /**
- * A delivery must wait while another delivery of its RUC is in flight. It must also wait while an earlier delivery of
- * its RUC was never attempted or is due as well. So at most one delivery per RUC can be claimed. A row in state
- * en_curso with a past next_due_at is a delivery whose lease has ended. While a webhook is paused, only its tests can
- * be claimed. An attempt that is in flight at the pause ends by itself. If its worker dies, `holdAbandoned` holds the
- * delivery after its lease has ended.
+ * Claims at most one delivery per RUC. A delivery waits in these cases:
+ * - Another delivery of its RUC is in flight.
+ * - An earlier open delivery of its RUC was never attempted, or is due too.
+ * - The webhook is paused, and the delivery is no test.
  *
- * The statement leaves PostgreSQL no choice of plan, because its statistics may date from a time when no delivery was
- * open.
- * - Every table has a lower bound on the day, so PostgreSQL plans over the days that matter and not over a year of
- *   partitions.
- * - The check for other deliveries of the RUC recognises an open one by its next_due_at, which only open ones have. If
- *   it listed the open states instead, PostgreSQL could choose an index of open deliveries that old statistics show as
- *   empty, and read all of it for every delivery. OFFSET 0 makes the check run row by row, so no more rows are checked
- *   once the LIMIT is reached.
- * - The update finds the already locked rows by their key.
+ * A delivery in state en_curso with a past next_due_at is claimed again, because its lease has ended.
+ *
+ * The statement leaves PostgreSQL no choice of plan, because old statistics may show that no delivery is open:
+ * - Every table has a lower bound on the day. Otherwise PostgreSQL would plan over a year of partitions.
+ * - The check for other deliveries of the RUC finds open ones by next_due_at and not by estado. Otherwise PostgreSQL
+ *   could choose the index of open deliveries, which seems empty, and read all of it for every delivery.
+ * - OFFSET 0 makes the check run row by row, so the check stops once the LIMIT is reached.
+ * - The update finds the locked rows by their key.
  * - Connections keep the plan (keptUnder), because planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery
  */
@@ -203,9 +200,9 @@ async function claim(
 }
 
 /**
- * Holds deliveries of a paused webhook that a dead worker left in flight. No claim takes them during the pause, so they
- * become `retenida` like the webhook's other deliveries. The webhook's row is locked, because a resume at the same time
- * would find these deliveries neither held nor due. A repeat changes nothing.
+ * Holds deliveries of a paused webhook that a dead worker left in flight. No claim takes these deliveries during
+ * the pause, so they must become `retenida` like the webhook's other deliveries. The webhook's row is locked. Otherwise
+ * a resume at this moment would find these deliveries neither held nor due. A repeat changes nothing.
  * @param openSince the earliest day that may have an open delivery
  */
 export async function holdAbandoned(pool: Pool, webhookId: string, openSince: string): Promise<void> {
@@ -227,13 +224,12 @@ export function dayText(day: string): string {
 }
 
 /**
- * Returns the name under which a connection keeps the plan of a statement whose text contains `since` as the lower
- * bound on the day. Returns undefined if the statement should be planned each time.
+ * Returns the name under which a connection keeps the plan of a statement. The statement's text contains `since`, its
+ * lower bound on the day. Returns undefined if PostgreSQL should plan the statement each time.
  *
- * If the bound were a parameter, PostgreSQL would plan once over all days. After 13 months that takes a second, locks
- * seven thousand tables and indexes, and gives a worse plan. Bounds are usually days of the last week. An older bound
- * is rare (it comes from deliveries that were held), so its plan is not kept. A connection keeps the plans of past days
- * until it ends (maxLifetimeSeconds).
+ * The bound is no parameter, because PostgreSQL would then plan once over all days. After 13 months, a plan over all
+ * days takes a second, locks seven thousand tables and indexes, and is worse. A bound older than a week is rare (it
+ * comes from held deliveries), so its plan is not kept. A connection keeps plans until it ends (maxLifetimeSeconds).
  */
 export function keptUnder(statement: string, since: string): string | undefined {
   return since >= limaDay(new Date(Date.now() - weekMs)) ? `${statement} ${since}` : undefined;

@@ -3,9 +3,9 @@ import type { DeliveryState } from '../../schemas/http/events.ts';
 import type { Pool } from '../runtime/postgres.ts';
 
 /**
- * Returns the id of the delivery of an event to a webhook. Every attempt sends it as X-Service-Delivery. The id
- * contains the day of the delivery's partition (YYMMDD), so a delivery can be found by its id alone. The id must not
- * contain more digits in a row than these six, because a longer run is masked in paths and logs as somebody's RUC.
+ * Returns the id of the delivery of an event to a webhook. Every attempt sends the id as X-Service-Delivery. The id
+ * contains the day of the delivery's partition (YYMMDD), so the partition is known without a search. The id has no
+ * longer run of digits than these six. Otherwise paths and logs would mask the run as a RUC.
  * @param day the day of the partition, YYYY-MM-DD
  */
 export function deliveryId(day: string, event: string, webhookId: string): string {
@@ -24,7 +24,7 @@ export function dayInDeliveryId(id: string): string | null {
 }
 
 /**
- * 128 bits of SHA-256 as base64url: 22 characters, none of them a dot. In the text that is signed, a dot separates the
+ * Returns 128 bits of SHA-256 as base64url: 22 characters, none of them a dot. In the signed text, a dot separates the
  * delivery's id from the time.
  */
 export function digest(text: string): string {
@@ -97,9 +97,9 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * Returns the day in the delivery's id. An id of an earlier release contains no day; then the partitions are searched,
- * newest first, and the result is null if none has the delivery. An index over all days would be faster, but every
- * attempt would have to write to it.
+ * Returns the day in the delivery's id. Ids of earlier releases have no day, so their day is searched in all
+ * partitions, newest first. Returns null if no partition has the delivery. An index over all days would find it faster,
+ * but every attempt would have to write to the index.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
   return dayInDeliveryId(id) ?? searchDays(pool, id);

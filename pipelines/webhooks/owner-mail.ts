@@ -15,8 +15,8 @@ interface OwnerMail {
 
 export interface OwnerMailRule {
   /**
-   * Length of a mail's lease. It must be longer than one try to send the mail can take. If the lease ends during the
-   * try, the mail is sent twice.
+   * Length of a mail's lease. It must be longer than one try to send the mail can take. Otherwise another process could
+   * send the mail during the try.
    */
   leaseMs: number;
   /** Notices older than this are not mailed. A mail server that is set up today must not send last month's notices. */
@@ -26,9 +26,9 @@ export interface OwnerMailRule {
 }
 
 /**
- * Leases the owner notice whose mail has been due longest; returns null if no mail is due. Several processes may do so
- * at once. A process leases only the mail that it sends next, so no lease ends while its mail waits behind another one.
- * If the process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
+ * Leases the owner notice whose mail has been due longest; returns null if no mail is due. Several processes may call
+ * it at once. Each leases only the mail that it sends next. Otherwise leases could end while their mails wait. If the
+ * process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
  */
 export async function claimOwnerMail(pool: Pool, rule: OwnerMailRule): Promise<OwnerMail | null> {
   const { rows } = await pool.query<OwnerMail>(
@@ -48,8 +48,8 @@ export async function claimOwnerMail(pool: Pool, rule: OwnerMailRule): Promise<O
 type MailOutcome = 'sent' | 'given_up' | { retryInMs: number };
 
 /**
- * Records the outcome of a try to send the mail, unless a later try has started. So if two tries overlap, only the
- * outcome of the later one is recorded.
+ * Records the outcome of a try to send the mail. Does nothing if a later try has started, because then only the later
+ * try's outcome counts.
  */
 async function recordOwnerMail(pool: Pool, { id, attempt }: OwnerMail, outcome: MailOutcome): Promise<void> {
   const retryInMs = typeof outcome === 'object' ? outcome.retryInMs : null;

@@ -40,9 +40,9 @@ export type OwnerNotice =
   | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
 
 /**
- * Writes an owner notice in the transaction that changes the webhook, so that either both are stored or neither. The
- * caller must have locked the webhook's row. A warning of a pause is written once per percentage and series of
- * failures, even if this call is repeated. The mail is sent later (owner-mail.ts).
+ * Writes an owner notice in the transaction that changes the webhook, so that both are stored or neither. The caller
+ * must have locked the webhook's row. A warning of a pause is written once per percentage and series of failures. The
+ * mail is sent later (owner-mail.ts).
  * @returns false if this warning was written before, or if the webhook does not exist
  */
 export async function writeOwnerNotice(client: PoolClient, webhookId: string, notice: OwnerNotice): Promise<boolean> {

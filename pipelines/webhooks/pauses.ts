@@ -9,8 +9,8 @@ import { lockWork, raiseWork } from './work.ts';
  */
 
 /**
- * Pauses the webhook and holds its pending deliveries except tests, which a paused webhook still gets. Attempts in
- * flight end by themselves. Returns false if the webhook is already paused or deleted.
+ * Pauses the webhook and holds its pending deliveries, except tests, which a paused webhook still gets. Attempts in
+ * flight are not interrupted. Returns false if the webhook is already paused or deleted.
  */
 export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): Promise<boolean> {
   return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));
@@ -44,9 +44,9 @@ export interface Resumed {
 }
 
 /**
- * Resumes a paused webhook when the customer says that the endpoint works. All held deliveries are due at once, in
- * order, and their retry schedules start anew. The caller then wakes the webhook. If the process dies before that, the
- * worker's sweeper (`overdueWebhooks`) wakes it. A repeat of the call releases nothing.
+ * Resumes a paused webhook. All its held deliveries become due at once, and their retry schedules start anew. The
+ * caller then wakes the webhook. If the process dies before the wake-up, the worker's sweeper (`overdueWebhooks`) wakes
+ * the webhook. A repeat of the call releases nothing.
  */
 export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
   return inTransaction(pool, (client) => resumeIn(client, webhookId));
@@ -75,10 +75,10 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels its open deliveries, also those in flight. No worker claims a delivery of a
- * deleted webhook, so a delivery whose worker died would otherwise stay open for ever. Running attempts are not
- * interrupted. A cancelled delivery keeps its lease token, so the success of such an attempt is still recorded
- * (results.ts). Returns false if the account has no such webhook.
+ * Marks the webhook deleted and cancels its open deliveries. Deliveries in flight are cancelled too, because no worker
+ * claims them again if their worker dies. Running attempts are not interrupted. A cancelled delivery keeps its lease
+ * token, so the success of a running attempt is still recorded (results.ts). Returns false if the account has no such
+ * webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -96,9 +96,10 @@ export async function deleteWebhookIn(client: PoolClient, accountId: number, web
 }
 
 /**
- * Pauses or resumes an account's webhooks in the transaction that changes its plan. If the new plan does not include
- * watching, the webhooks are paused and hold new deliveries. If it does, the webhooks that only the old plan had paused
- * are resumed. A repeat changes nothing. No wake-up is needed: the worker's sweeper finds the released deliveries.
+ * Pauses or resumes an account's webhooks in the transaction that changes the account's plan. A plan without watching
+ * pauses them, and they hold new deliveries. A plan with watching resumes the webhooks that only the old plan had
+ * paused. A repeat changes nothing. The caller need not wake the webhooks, because the worker's sweeper finds their
+ * deliveries.
  * @param watches whether the new plan includes watching
  */
 export async function followPlan(client: PoolClient, accountId: number, watches: boolean): Promise<void> {
@@ -118,9 +119,9 @@ export async function followPlan(client: PoolClient, accountId: number, watches:
 }
 
 /**
- * Discards deliveries that were held for more than `heldDays` because of the plan. The customer can still send a
- * discarded delivery again by hand. Each webhook is a transaction of its own. A repeat discards nothing more. Returns
- * how many deliveries were discarded.
+ * Discards deliveries that were held for more than `heldDays` because of the plan. Returns how many. The customer can
+ * still send a discarded delivery again by hand. Each webhook is a transaction of its own. A repeat discards nothing
+ * more.
  */
 export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ id: string; before: Date }>(
@@ -137,11 +138,11 @@ export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: Abo
 }
 
 /**
- * Discards the deliveries that a paused webhook holds. If the process dies before the caller resumes the webhook, the
- * webhook stays paused, and a repeat discards the rest. Returns how many deliveries were discarded.
+ * Discards the deliveries that a paused webhook holds. Returns how many. If the process dies before the caller resumes
+ * the webhook, the webhook stays paused, and the call can be repeated.
  * @param before if not null, only deliveries that were created before this time are discarded
- * @param heldBefore if given, the plan must have paused the webhook before this time, or nothing is discarded. It is
- * checked here, because the account may have got a plan that includes watching after the caller read the webhook.
+ * @param heldBefore if given, nothing is discarded unless the plan paused the webhook before this time. The time is
+ *   checked under a lock, because the account may just have got a plan with watching.
  */
 export function discardHeld(pool: Pool, webhookId: string, before: Date | null, heldBefore?: Date): Promise<number> {
   return inTransaction(pool, async (client) => {

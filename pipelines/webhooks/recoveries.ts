@@ -6,8 +6,8 @@ import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * States whose deliveries a recovery may send again. Held deliveries are sent by a resume instead, and cancelled
- * deliveries are never sent. Deliveries that a correction took back count in `total`, but are not sent (makeDue).
+ * States whose deliveries a recovery may send again. Held deliveries are sent by a resume instead. Cancelled deliveries
+ * are never sent. Deliveries that a correction took back count in `total`, but are not sent (makeDue).
  */
 export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
 export type RecoverableState = (typeof recoverableStates)[number];
@@ -56,9 +56,9 @@ const columns = `id, webhook_id AS "webhookId", from_at AS "from", until_at AS "
   created_at AS "createdAt", finished_at AS "finishedAt"`;
 
 /**
- * SQL condition for the deliveries of a recovery. The parameters are $1 webhook, $2 from, $3 until, $4 states and $5
- * creation time of the recovery. The condition leaves out tests and deliveries that ended after the recovery was
- * created, so a delivery that the recovery sent is not sent by it again.
+ * SQL condition for the deliveries of a recovery. Parameters: $1 webhook, $2 from, $3 until, $4 states, $5 creation
+ * time of the recovery. Tests are left out. Deliveries that ended after the recovery was created are left out too.
+ * Otherwise the recovery would send its own deliveries again.
  */
 const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado = ANY($4) AND NOT is_test
   AND (finished_at IS NULL OR finished_at <= $5)`;
@@ -101,9 +101,9 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
 }
 
 /**
- * Returns how many of the counted deliveries an ended recovery did not send, because their state changed meanwhile or a
- * correction took them back. `resent` can exceed `total`, because a delivery that was in flight or held during the
- * count may have been sent too.
+ * Returns how many of the counted deliveries an ended recovery did not send. Their state had changed, or a correction
+ * had taken them back. `resent` can exceed `total`, because a delivery that was in flight or held during the count may
+ * have been sent too.
  */
 export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): number {
   return Math.max(0, total - resent);
@@ -136,9 +136,9 @@ interface RunningRecovery {
 }
 
 /**
- * Takes the recovery that has waited longest and that no other process works on, and makes one chunk of its deliveries
- * due. The same transaction stores the progress, so if the process dies, the next call continues from there.
- * @returns null if no recovery is ready; else `wake` is the webhook to wake, or null if nothing became due
+ * Makes one chunk of a recovery's deliveries due. Takes the recovery that has waited longest and that no other process
+ * works on. The same transaction stores the progress. If the process dies, the next call continues from there.
+ * @returns null if no recovery is ready; else `wake` is the webhook to wake, or null if none must be woken
  */
 export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {
   return inTransaction(pool, async (client) => {
@@ -212,10 +212,10 @@ async function finish(
 const lookEveryMs = 1_000;
 
 /**
- * Works on recoveries chunk by chunk until none is ready, and looks again every second. Any number of processes may do
- * so, because each chunk is one transaction that locks its recovery. Returns a function that stops the work and waits
- * for the running chunk.
- * @param wake wakes a webhook; if this fails, the worker's sweeper finds the webhook later
+ * Looks for recoveries every second, and works on them chunk by chunk until none is ready. Any number of processes may
+ * do so, because the transaction of a chunk locks its recovery. Returns a function that stops the work and waits for
+ * the running chunk.
+ * @param wake wakes a webhook; if it fails, the worker's sweeper finds the webhook later
  */
 export function startRecovering(
   pool: Pool,

@@ -7,8 +7,8 @@ import { raiseWork } from './work.ts';
 
 /**
  * Writes a test of the endpoint: an event `ping`, which no history shows, and its delivery. The delivery is due now,
- * even if the webhook is paused. The caller then wakes the webhook. If the process dies before that, the worker's
- * sweeper wakes it. A repeat of the call writes one more test.
+ * even if the webhook is paused. The caller then wakes the webhook. If the process dies before the wake-up, the
+ * worker's sweeper wakes the webhook. A repeat of the call writes a second test.
  * @returns the delivery's id; null if the webhook was deleted
  */
 export async function writePing(pool: Pool, accountId: number, webhookId: string, at: Date): Promise<string | null> {
@@ -47,14 +47,14 @@ export type NotResent =
   | { ok: false; problem: 'taken_back'; by: { edition: number; fechaDato: string } };
 
 /**
- * Makes a delivery due now under its old id. A delivery has only one due time, so a scheduled retry takes place now
- * instead, and the retry schedule goes on. If the schedule had ended, it starts anew. On a paused webhook the delivery
- * is held. A delivery in flight stays as it is. The call may be repeated. If the result is `ok`, the caller wakes the
- * webhook. If the process dies before that, the worker's sweeper wakes it.
- *
- * A delivery that a correction took back is refused, even if it was attempted before. Otherwise the receiver could get
- * a message that is known to be wrong after the message that corrects it. Deliveries that were cancelled with their
- * webhook are refused too.
+ * Makes a delivery due now under its old id. On a paused webhook, the delivery is held instead. A delivery in flight
+ * stays as it is. The call may be repeated.
+ * - A scheduled retry takes place now, and the retry schedule goes on. A schedule that had ended starts anew.
+ * - If the result is `ok`, the caller wakes the webhook. If the process dies before the wake-up, the worker's sweeper
+ *   wakes the webhook.
+ * - A delivery that a correction took back is refused, even if it was attempted before. Otherwise the receiver could
+ *   get the wrong message after the correction.
+ * - Deliveries that were cancelled with their webhook are refused.
  */
 export async function resendDelivery(pool: Pool, accountId: number, id: string): Promise<Resent> {
   const day = await dayOfDelivery(pool, id);
@@ -106,9 +106,8 @@ async function leftAsItIs(client: PoolClient, webhookId: string, day: string, id
 
 /**
  * Makes the given deliveries due if they are in one of `states` and no correction took them back. If the webhook is
- * paused, only tests become due, and the other deliveries are held. The caller's transaction must have locked the
- * webhook's row and its row in webhook_work (README.md in this folder, rule 4). So a correction is either committed
- * before and seen here, or it waits until this transaction ends.
+ * paused, only tests become due, and the other deliveries are held. The caller must have locked the webhook's row and
+ * its row in webhook_work (README.md in this folder, rule 4). Otherwise a correction at this moment could be missed.
  * @returns the new states by delivery id
  */
 export async function makeDue(

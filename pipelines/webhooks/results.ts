@@ -27,10 +27,10 @@ export interface HealthVerdict {
 }
 
 /**
- * Adds the outcomes of a round of attempts to the webhook's health and pauses the webhook if `judge` decides so. This
- * is one transaction that locks the webhook, so two rounds, or a round and a resume, never lose each other's change. If
- * it pauses the webhook, the same transaction holds the pending deliveries and writes the owner notice.
- * @returns the cause of the pause if this call paused the webhook, else null
+ * Adds the outcomes of a round of attempts to the webhook's health, and pauses the webhook if `judge` decides so. One
+ * transaction locks the webhook's row. Otherwise two rounds, or a round and a resume, could lose each other's change. A
+ * pause holds the pending deliveries and writes the owner notice in the same transaction.
+ * @returns the cause if this call paused the webhook, else null
  */
 export function updateHealth(
   pool: Pool,
@@ -89,9 +89,9 @@ export interface AttemptResult {
 }
 
 /**
- * Writes the results in one round trip, all of them or none. A delivery changes only if it still has the lease under
- * which it was sent. The attempt is updated in any case, because it did happen. If the process dies before the commit,
- * the attempts keep the result `resultado_desconocido`, and the receiver gets the same deliveries again.
+ * Writes the results in one round trip, all or none. A delivery changes only if it still has the lease under which it
+ * was sent. Its attempt is updated in any case. If the process dies before the commit, the attempts keep the result
+ * `resultado_desconocido`, and the receiver gets the deliveries again.
  * @returns how many deliveries changed
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
@@ -119,15 +119,14 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
   return rows[0]!.updated;
 }
 
-// `FOR SHARE` locks the webhook's row, so that no pause and no deletion runs until the commit. Otherwise a pause, which
-// holds the pending deliveries, or a deletion, which cancels them, could miss a delivery that becomes pending here. If
-// this statement has to wait for the lock, it then reads the webhook's new state.
+// `FOR SHARE` makes a pause or a deletion of the webhook wait for the commit. Otherwise a delivery that becomes pending
+// here could escape the pause, which holds pending deliveries, or the deletion, which cancels them. If this statement
+// itself has to wait for the lock, it then reads the webhook's new state.
 //
-// The days are given as a lower bound and as a list, so that PostgreSQL plans over the partitions of these days alone.
-// Deliveries are found by their lease token and not by estado. With a condition on estado, PostgreSQL could choose the
-// index of open deliveries, because old statistics may show that index as empty (see claim.ts). It would then be read
-// however large it is. A delivery has a lease token while it is en_curso, and also after its webhook was deleted during
-// the attempt.
+// The days are given as a lower bound and as a list, so that PostgreSQL plans only over the partitions of these days.
+// Deliveries are found by their lease token and not by estado. Otherwise PostgreSQL could read the whole index of open
+// deliveries, which old statistics may show as empty (see claim.ts). A delivery has a lease token while it is en_curso,
+// and also if its webhook was deleted during the attempt.
 const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed

@@ -3,10 +3,11 @@ import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.t
 import { discardHeldByPlan } from './pauses.ts';
 
 /**
- * The number of lock slots that PostgreSQL should have (max_connections × max_locks_per_transaction). A statement about
- * a webhook or an account reads the partitions of all days with their indexes. After 13 months it holds some 3,000
- * locks, or 7,000 when it is planned for the first time. We measured thirty connections at once: with 100,000 slots no
- * statement was refused, but with the 6,400 slots of PostgreSQL's defaults more than half were refused.
+ * The number of locks that PostgreSQL should have room for: max_connections × max_locks_per_transaction. A statement
+ * about a webhook or an account locks the partitions of all days and their indexes. After 13 months, the statement
+ * takes some 3,000 locks, or 7,000 when it is planned for the first time. We measured thirty connections at once. With
+ * room for 100,000 locks, no statement was refused. With PostgreSQL's defaults (100 × 64 = 6,400), more than half were
+ * refused.
  */
 const leastLocks = 100_000;
 
@@ -52,10 +53,10 @@ export interface Removed {
 }
 
 /**
- * The longest wait for a lock on a table. While the removal waits, other transactions that need the table wait behind
- * it, but no longer than this. If a wait ends without the lock, the next run removes the day. `removeDay` takes four
- * locks, so it waits at most three times while it holds the first. This takes less time than PostgreSQL's
- * deadlock_timeout (1 s). So in a deadlock the removal gives up first, and no other transaction fails.
+ * The longest wait for a lock on a table. Other transactions that need the table wait behind the removal for this time
+ * at most. If a lock is not free in time, the next run removes the day. `removeDay` takes four locks, so it waits at
+ * most 3 × 200 ms = 600 ms while it holds the first. PostgreSQL looks for deadlocks after 1 s (deadlock_timeout). So in
+ * a deadlock the removal gives up first, and no other transaction fails.
  */
 const lockTimeoutMs = 200;
 
@@ -97,8 +98,8 @@ async function daysPast(pool: Pool, parent: 'event' | 'attempt', age: string): P
 }
 
 /**
- * Runs `work` in a transaction that waits for each lock only a short time. Returns null and changes nothing if another
- * process removes days now, if a lock was not free in time, or after another error of `leftToOthers`.
+ * Runs `work` in a transaction that waits at most `lockTimeoutMs` for each lock. Returns null and changes nothing if
+ * another process removes days now, or after an error of `leftToOthers`.
  */
 async function underLockTimeout<Result>(
   pool: Pool,
@@ -157,8 +158,8 @@ async function trimDay(client: PoolClient, day: string): Promise<void> {
 }
 
 /**
- * Records per account the position of the last removed event, in the transaction that removes it. So a reader whose
- * cursor is lower than this position gets an error and never a gap.
+ * Records per account the position of the last removed event, in the transaction that removes the event. A reader with
+ * a lower cursor then gets an error (`oldestCursor`). Otherwise the reader would not notice the gap.
  * @param eventsThatGo SQL that returns account_id and position of the removed events
  */
 async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<void> {
@@ -171,8 +172,8 @@ async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<vo
 }
 
 /**
- * Empties the day's partition of attempts once all of them have expired. The table stays, because a held delivery of
- * that day may still be sent and then writes its attempts there. Returns false if nothing was removed.
+ * Empties the day's partition of attempts once all its attempts have expired. The table stays, because a held delivery
+ * of the day may still be sent and then writes attempts there. Returns false if nothing was removed.
  */
 async function emptyAttempts(client: PoolClient, day: string, attemptDays: number): Promise<boolean> {
   const [, , attempt] = tablesOf(day);
@@ -187,8 +188,8 @@ async function emptyAttempts(client: PoolClient, day: string, attemptDays: numbe
 }
 
 /**
- * Returns the names that the SQL function ensure_event_day gives to a day's tables. The names are put into SQL texts,
- * so the day must come from PostgreSQL's own catalogue, and its form is checked.
+ * Returns the names that the SQL function ensure_event_day gives to a day's tables. The names become part of SQL texts,
+ * so `day` must come from PostgreSQL's own catalogue, and its form is checked.
  */
 function tablesOf(day: string): [event: string, delivery: string, attempt: string] {
   const suffix = day.replaceAll('-', '');
@@ -197,9 +198,8 @@ function tablesOf(day: string): [event: string, delivery: string, attempt: strin
 }
 
 /**
- * Returns the lowest cursor that can still be used: all later events are still stored. Returns 0 if no event was ever
- * removed. The API refuses a lower cursor with 410 cursor_vencido. A reader without a cursor starts with the oldest
- * event that is left.
+ * Returns the lowest cursor whose later events are all still stored, or 0 if no event was ever removed. The API refuses
+ * a lower cursor with 410 cursor_vencido. A reader without a cursor starts with the oldest event that is left.
  */
 export async function oldestCursor(pool: Pool, accountId: number): Promise<number> {
   const { rows } = await pool.query<{ removed_through: number }>(

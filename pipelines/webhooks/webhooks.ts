@@ -27,19 +27,18 @@ export type CreateResult =
   | { ok: false; problem: 'too_many' }
   | { ok: false; problem: 'list_not_found'; list: number };
 
-// The table `delivery` has a partition per day. A held delivery may be in any of them, so `pendientes` counts in all
-// partitions, and planning such a statement takes longer than running it. The statements that use these columns have
-// names, so that each connection keeps their plans.
+// `pendientes` counts over the partitions of all days, because a held delivery may be in any of them. PostgreSQL needs
+// longer to plan such a statement than to run it. So the statements with these columns have names, and each connection
+// keeps their plans.
 const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
   w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
   (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)
     + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
 
 /**
- * Inserts the webhook, its encrypted secret and its row in webhook_work in one transaction. Without the secret no
- * delivery could be signed, and without the row in webhook_work `lockWork` would lock nothing. The plan is read again
- * under the account's lock, because it may have changed in the seconds since the caller read it. If the plan does not
- * include watching, the webhook is paused at once (`followPlan`).
+ * Inserts a webhook in one transaction with its encrypted secret and its row in webhook_work. Without the secret, no
+ * delivery could be signed. Without the row, `lockWork` would lock nothing. The plan is read again under the account's
+ * lock, because it may have changed since the caller read it. A plan without watching pauses the webhook at once.
  * @param lowestPlan the lowest plan that includes watching
  */
 export async function createWebhook(
@@ -93,8 +92,8 @@ async function isWatched(client: PoolClient, accountId: number, lowestPlan: stri
 }
 
 /**
- * Returns the first of `lists` that the account does not have, or null. The caller must have locked the account, so
- * that no list is deleted before the commit.
+ * Returns the first of `lists` that the account does not have, or null. The caller must have locked the account.
+ * Otherwise a list could be deleted before the commit.
  */
 async function unknownList(client: PoolClient, accountId: number, lists: readonly number[]): Promise<number | null> {
   const { rows } = await client.query<{ id: number }>(
@@ -129,9 +128,11 @@ export type ChangeResult =
   | { ok: false; problem: 'list_not_found'; list: number };
 
 /**
- * Changes a webhook. A repeat changes nothing. A pending delivery goes to the URL that the webhook has when it is sent,
- * and new limits apply from the next claim on. A new URL is a new endpoint, so the failures of the old one are
- * forgotten. New filters do not stop deliveries that exist already.
+ * Changes a webhook. A repeat changes nothing.
+ * - A pending delivery goes to the URL that the webhook has when the delivery is sent.
+ * - A new URL is a new endpoint, so the count of failures starts again at 0.
+ * - New limits apply from the next claim on.
+ * - New filters do not stop existing deliveries.
  */
 export async function changeWebhook(
   pool: Pool,
@@ -178,9 +179,9 @@ export async function changeWebhook(
 const maxOlderSecrets = 2;
 
 /**
- * Adds a secret as the newest. An older secret goes on signing for the grace period, unless it expires earlier. Secrets
- * that no longer sign are removed. A repeat of the call adds one more secret. If the answer to the first call was lost,
- * its secret signs too, although the customer never saw it.
+ * Adds a secret as the newest. Older secrets sign for the grace period, unless they expire earlier. Secrets that no
+ * longer sign are removed. A repeat of the call adds one more secret. The secret of a lost answer then signs too,
+ * although the customer never saw that secret.
  * @returns when the previous secret stops signing; null if the account has no such webhook
  */
 export function rotateSecret(

@@ -13,8 +13,8 @@ export const deliveryWorkflow = {
 export type Wake = (webhookIds: readonly string[]) => Promise<void>;
 
 /**
- * Makes a `Wake` that sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery: due deliveries
- * are in PostgreSQL, and the worker's sweeper wakes overdue webhooks.
+ * Makes a `Wake` that sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery, because
+ * deliveries are in PostgreSQL, and the worker's sweeper wakes overdue webhooks.
  */
 export function makeWake(client: Client, options: { inParallel: number; deadlineMs: number }): Wake {
   return async (webhookIds) => {
@@ -49,9 +49,9 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
 export const workChannel = 'delivery_work';
 
 /**
- * Records in the caller's transaction that webhooks have deliveries to send. Returns the webhooks that no worker has
- * leased, because only these need a wake-up. A worker that has a lease is notified at the commit. If it misses the
- * notification, it still sees the raised wake_seq when it ends its round (`releaseWork`).
+ * Records in the caller's transaction that webhooks have deliveries to send. Returns the webhooks that the caller must
+ * wake, because no worker has leased them. Workers with a lease are notified at the commit. A worker that misses the
+ * notification sees the raised wake_seq when it ends its round (`releaseWork`).
  * @param day the day of the earliest of these deliveries
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
@@ -71,8 +71,8 @@ export async function raiseWork(client: PoolClient, webhookIds: readonly string[
 }
 
 /**
- * Keeps claims of these webhooks out until the transaction ends. Take this lock after the webhooks' rows and before
- * their deliveries. A claim locks several deliveries in its own order, so without this lock the two transactions could
+ * Prevents claims of these webhooks until the transaction ends. Take this lock after the webhooks' rows and before
+ * their deliveries. A claim locks deliveries in an order of its own. Without this lock, the two transactions could
  * deadlock.
  */
 export async function lockWork(client: PoolClient, webhookIds: readonly string[]): Promise<void> {
@@ -82,10 +82,10 @@ export async function lockWork(client: PoolClient, webhookIds: readonly string[]
 }
 
 /**
- * Ends a round of attempts: from now on nobody works on the webhook, and its next delivery is due at `seen.nextDueAt`
- * (null means that none waits). Returns false if work was added after `seen` was read. Then the lease stays, and the
- * caller must claim again. If the process dies before this call, the lease ends by itself, and the worker's sweeper
- * finds the webhook by its old next_due_at.
+ * Ends a round of attempts: gives the webhook's lease back and stores `seen.nextDueAt`, when its next delivery is due
+ * (null if none waits). Returns false if work was added after `seen` was read. The lease then stays, and the caller
+ * must claim again. If the process dies before this call, the lease ends by itself. The worker's sweeper then finds the
+ * webhook by its old next_due_at.
  */
 export async function releaseWork(
   pool: Pool,
@@ -104,8 +104,8 @@ export async function releaseWork(
 
 /**
  * Returns webhooks with overdue work that nobody works on, because their wake-up, their worker or their workflow was
- * lost. The query is cheap: it reads one row per webhook and no deliveries. It includes paused webhooks because they
- * may have tests to send. After a round that finds no test, a paused webhook is no longer overdue.
+ * lost. The query is cheap: it reads one row per webhook and no deliveries. Paused webhooks are included, because they
+ * may have tests to send. After a round without a test, a paused webhook is no longer overdue (`releaseWork`).
  */
 export async function overdueWebhooks(
   pool: Pool,

@@ -2,8 +2,8 @@ import type { Register } from '../registers.ts';
 
 /**
  * Makes the Avro schema for the changes of a new register. All registers have the same fields outside `Row`. `edition`
- * and `op` come first, so that they can be read without decoding the rest. The schema registry gets the .avsc files in
- * this folder. `npm run schemas` writes them, and a test fails if a file differs from its register.
+ * and `op` come first, so that a reader of these two need not decode the rest. `npm run schemas` writes the .avsc files
+ * in this folder, which the schema registry gets. A test fails if a file differs from its register.
  */
 export function changeSchemaOf(register: Register): unknown {
   const row = {

@@ -5,8 +5,8 @@ export interface AvroField {
 }
 
 /**
- * Returns the list of row fields in a change schema. It is the schema's own list, so changing it changes the schema.
- * The type of a row is defined at the field `before`.
+ * Returns the list of row fields in a change schema. A change of this list changes `schema` itself. The type of a row
+ * is defined at the field `before`.
  */
 export function rowFields(schema: unknown): AvroField[] {
   const { fields } = schema as { fields: AvroField[] };
@@ -15,17 +15,17 @@ export function rowFields(schema: unknown): AvroField[] {
 }
 
 /**
- * Whether two lists of a register's columns have the same names up to the end of the shorter list. A stored row is a
- * list of cells without names, and every release finds a cell by its position. So new columns are only added at the
- * end. A column that the source no longer has stays in the list, with empty cells.
+ * Whether two lists of a register's columns have the same names up to the end of the shorter list. They must, because a
+ * stored row has cells without names, and every release finds a cell by its position. So new columns are added at the
+ * end only. A column that the source no longer has stays in the list, with empty cells.
  */
 export function agree(one: readonly string[], other: readonly string[]): boolean {
   return one.every((name, place) => place >= other.length || other[place] === name);
 }
 
 /**
- * Adds the columns that the schema's row does not have yet. In earlier records these columns are empty. Returns false
- * and adds nothing if the schema has other columns, or more columns than `columns`.
+ * Adds the columns that the schema's row lacks. In earlier records these columns are empty. Returns false and adds
+ * nothing if the schema has other columns, or more columns than `columns`.
  */
 export function addColumns(schema: unknown, columns: readonly string[]): boolean {
   const fields = rowFields(schema);

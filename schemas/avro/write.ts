@@ -4,8 +4,8 @@ import { registers } from '../registers.ts';
 import { changeSchemaOf } from './change-schema.ts';
 import { addColumns } from './columns.ts';
 
-// `npm run schemas` runs this file. It writes the schema of a register that has none yet and adds a register's new
-// columns to its schema. It changes nothing else in an existing file, because registered schemas must stay readable.
+// `npm run schemas` runs this file. It writes the missing schemas of registers, and adds a register's new columns to
+// its schema. It changes nothing else in an existing file. Otherwise stored records could become unreadable.
 for (const register of Object.values(registers)) {
   const file = fileURLToPath(new URL(`./${register.name}.avsc`, import.meta.url));
   const before = existsSync(file) ? readFileSync(file, 'utf8') : null;

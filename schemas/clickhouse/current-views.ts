@@ -2,9 +2,8 @@ import { type Register, registerNames, registers } from '../registers.ts';
 import { firstOtherKey, rucLength } from '../ruc.ts';
 
 /**
- * Returns the SQL of one view per register, `<register>_current`, for people who query its current rows by the names of
- * the columns. Each `padron migrate` makes the views anew from the list of columns, so a new register or column needs
- * no migration.
+ * Returns the SQL of one view per register, `<register>_current`, for people who query current rows by column names.
+ * Each `padron migrate` makes the views again from the list of columns, so a new register or column needs no migration.
  */
 export function currentViews(): string[] {
   return registerNames.map((name) => viewOf(registers[name]));
@@ -23,9 +22,9 @@ COMMENT '${commentOf(register)}'`;
 }
 
 /**
- * Returns the columns that show a row's key. The key of the table `taxpayer` is a number. If a supplier's id is not
- * eleven digits, the number is made from the id's hash (`stateKeyOf`), so the view cannot show the id. The id is in
- * Kafka, where it is the record's key.
+ * Returns the columns that show a row's key. In the table `taxpayer`, the key is a number. A supplier's id that is not
+ * eleven digits becomes a number by a hash (`stateKeyOf`), so the view shows NULL as the id. In Kafka, the record's key
+ * is the id itself.
  */
 function keyColumns({ key }: Register): string[] {
   if (key === 'ruc') return ['ruc'];

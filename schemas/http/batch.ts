@@ -6,8 +6,8 @@ import { taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 export const maxBatchRucs = 100;
 
 /**
- * The text of the header `Idempotency-Key`: the key as it is, or the key as a quoted string of RFC 8941, in which
- * quotes and backslashes are escaped.
+ * The text of the header `Idempotency-Key`: the bare key, or the key as a quoted string of RFC 8941. In a quoted
+ * string, quotes and backslashes are escaped.
  */
 export const idempotencyKeyText = z.string().regex(
   // \x5B and \x5D are brackets. Java and .NET would read a bracket in a class as the start of another class.
@@ -22,8 +22,8 @@ export const batchRequest = z.strictObject({
 const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
 
 /**
- * If `encontrado` is true or false, the RUC was looked up in the daily register. If it is null, the RUC was not looked
- * up, and `codigo` is the reason.
+ * One RUC of a batch. If `encontrado` is true or false, the RUC was looked up in the daily register. If it is null, the
+ * RUC was not looked up, and `codigo` is the reason.
  */
 export const batchEntry = z.discriminatedUnion('encontrado', [
   z.strictObject({

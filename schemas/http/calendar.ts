@@ -13,8 +13,8 @@ export type DueDateState = (typeof dueDateStates)[number];
 const sector = z.enum(sectors, 'debe ser general o publico').default('general');
 const mostDeadlineDays = 1_000;
 
-// Days and digits are plain texts in the query schemas. The handlers check them, because a wrong day and a wrong digit
-// have their own error codes.
+// Days and digits are plain texts in the query schemas. The handlers check them, because a wrong day or digit has an
+// error code of its own.
 const deadlineQuery = z.strictObject({
   desde: z.string().meta({ description: 'Día desde el que se cuenta', format: 'date' }),
   dias: z
@@ -47,8 +47,8 @@ const calendarMeta = z.strictObject({
   /** The period for which decrees of non-working days are loaded, and the time when the loaded decrees last changed. */
   no_laborables: z.strictObject({ desde: day, hasta: day, actualizado_en: limaTimestamp }),
   /**
-   * True when the answer depends on decrees for a day outside the period `no_laborables`. A decree that is not loaded
-   * may make that day non-working for the public sector.
+   * True when the answer depends on a day outside the period `no_laborables`. For such a day no decrees are loaded, and
+   * a decree may make the day non-working for the public sector.
    */
   provisional: z.boolean(),
   actualizado_en: limaTimestamp,

@@ -34,8 +34,8 @@ export const streamHeaders = z.strictObject({
 });
 
 /**
- * A display text; or, for a register such as agentes de retención, whether the RUC is in it. Null means that the RUC
- * was not in the register or had no value.
+ * The field's value as a display text. For a list such as agentes de retención, whether the RUC is in it. Null: the RUC
+ * was not in the register, or had no value.
  */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
@@ -54,8 +54,8 @@ export const eventPayload = z.strictObject({
   datos: z.strictObject({ ruc: rucText, campo: z.string(), antes: value, despues: value, fecha_dato: day }),
   watchlist: watchlistSnapshot,
   /**
-   * Null unless a correction made the event. `edicion` is the edition that was corrected. `evento` is the id of that
-   * edition's event that this event revokes; it is null if that edition made no such event.
+   * Null unless a correction made the event. `edicion` is the edition that was corrected. `evento` is the id of the
+   * event that this event revokes, or null if the corrected edition made no such event.
    */
   correccion: z.strictObject({ edicion: z.int().min(1), evento: z.string().nullable() }).nullable(),
 });

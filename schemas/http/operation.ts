@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { ProblemCode } from './problem.ts';
 
 /**
- * The input and the answer of one operation of the public API, with its Spanish texts for the OpenAPI document. The
- * operation's method, path and plan are in the table of operations (api/operations.ts).
+ * The input and the answer of one operation of the public API, with Spanish texts for the OpenAPI document. The method,
+ * path and plan of the operation are in api/operations.ts.
  */
 export interface OperationSchemas {
   /** A text of one line. */

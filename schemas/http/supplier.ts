@@ -6,7 +6,7 @@ import { rucProblems, source, taxpayerMeta, taxpayerRecord } from './taxpayer.ts
 
 /**
  * Whether the supplier is in a list of the tax authority, and since when. `figura` is null until the list is loaded.
- * `desde` is YYYY-MM-DD, or the source's text if the day is unreadable.
+ * `desde` is YYYY-MM-DD. If the source's day is unreadable, `desde` is the source's text.
  */
 const listStanding = z.strictObject({
   figura: z.boolean().nullable(),
@@ -17,8 +17,8 @@ const listStanding = z.strictObject({
 export type ListStanding = z.infer<typeof listStanding>;
 
 /**
- * One sanction that bars the supplier from state contracting, in force or not. `desde` and `hasta` are YYYY-MM-DD, or
- * the source's text if the day is unreadable.
+ * One sanction that bars the supplier from state contracting, in force or not. `desde` and `hasta` are YYYY-MM-DD. An
+ * unreadable day is the source's text.
  */
 const bar = z.strictObject({
   desde: z.string().nullable(),

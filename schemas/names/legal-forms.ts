@@ -1,7 +1,7 @@
 /**
- * Legal forms with which the name of a Peruvian company may end, written in words, each with the short form that is
- * stored. `shortForms` has the forms written as initials. Sources: Ley 26887 (general law of companies), D. Ley 21621
- * (E.I.R.L.), D. Leg. 1409 (S.A.C.S.), and the registers' own spellings.
+ * Legal forms at the end of Peruvian company names, written in words, each with the short form that is stored. The map
+ * `shortForms` has the forms written as initials. Sources: Ley 26887 (companies), D. Ley 21621 (E.I.R.L.), D. Leg. 1409
+ * (S.A.C.S.), and the registers' own spellings.
  */
 const longForms: Readonly<Record<string, string>> = {
   'SOCIEDAD ANONIMA CERRADA SIMPLIFICADA': 'SACS',
@@ -76,12 +76,12 @@ const storedForms = [...new Set([...forms.values(), ...tails.values()])];
 const longestRun = Math.max(...[...forms.keys(), ...tails.keys()].map((spelling) => spelling.length));
 /**
  * A name with this many characters or more may be cut inside its legal form. The registers cut a name at 100
- * characters. If the 100th is a space, they drop it.
+ * characters. If the 100th is a space, they drop this space, so the name has 99.
  */
 const cutAt = 99;
 /**
- * The end of a long name counts as a cut legal form only if it has this many letters. A shorter end may be other words:
- * `SOCIEDAD A` may begin SOCIEDAD AGRICOLA.
+ * The end of a long name counts as a cut legal form only if it has this many letters. A shorter end may be other words.
+ * For example, `SOCIEDAD A` may begin SOCIEDAD AGRICOLA.
  */
 const leastCutRun = 12;
 

@@ -1,7 +1,7 @@
 /**
- * The list of Peru's place names, each with its code of the national statistics institute (INEI). A department's code
- * has two digits, a province's four and a district's six. Codes are text, because a leading zero is part of a code.
- * README.md says where the list comes from.
+ * The list of Peru's place names with the codes of the national statistics institute (INEI). A department's code has
+ * two digits, a province's four and a district's six. Codes are text, because a leading zero is part of a code.
+ * README.md names the source of the list.
  */
 export const ubigeoListUrl = new URL('./inei-2025.csv', import.meta.url);
 
@@ -25,8 +25,8 @@ const otherYears: Readonly<Record<string, string>> = { '150144': 'Santa Maria de
 const formerCodes: Readonly<Record<string, string>> = { '160109': '160801', '160114': '160803' };
 
 /**
- * Reads the lines `codigo;nombre` that follow a header. Names become upper case and keep their accents (`ÁNCASH`),
- * because the registers' own texts are in upper case too.
+ * Reads the lines `codigo;nombre` after a header. Names become upper case, like the registers' own texts, and keep
+ * their accents (`ÁNCASH`).
  * @throws Error when a line is malformed, or a district's province or department is missing
  */
 export function readUbigeoCatalogue(text: string): UbigeoCatalogue {

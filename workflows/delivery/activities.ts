@@ -9,8 +9,8 @@ export const heartbeatEveryMs = 5_000;
 export function makeDeliveryActivities(dependencies: RoundDependencies) {
   return {
     /**
-     * Runs a round (round.ts), which takes at most 30 s if PostgreSQL answers. It can be repeated, because claimed
-     * deliveries are due again when their leases end.
+     * Runs a round (round.ts), which takes at most 30 s if PostgreSQL answers. A failed round can be repeated, because
+     * its claimed deliveries are due again when their leases end.
      */
     async deliverRound(input: DeliverInput): Promise<RoundResult> {
       // Heartbeats let Temporal notice a dead worker within seconds instead of at the activity's own timeout.

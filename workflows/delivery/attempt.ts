@@ -23,8 +23,8 @@ export interface SentAttempt extends AttemptResult {
 }
 
 /**
- * Sends one delivery once. It signs the stored bytes with the current time and secrets, sends them, and classifies the
- * answer. Nothing that a receiver does makes it throw. It uses no database, and no transaction is open while it runs.
+ * Sends one delivery once: signs the stored bytes with the current time, sends them, and classifies the answer. Nothing
+ * that a receiver does makes the function throw. No transaction is open while it runs.
  */
 export async function sendAttempt(
   dependencies: AttemptDependencies,
@@ -71,8 +71,8 @@ async function ask(
 }
 
 /**
- * The kinds of failure that customers see when an attempt gets no answer. More detail would let a customer use the
- * service as a port scanner. After an answer, they see the kinds of failureOfStatus(). If the result of an attempt is
+ * The kind of failure that customers see when an attempt gets no answer. More detail would let a customer use the
+ * service as a port scanner. After an answer, customers see a kind of failureOfStatus(). If the result of an attempt is
  * never recorded, they see `resultado_desconocido`, which claimDeliveries() writes before the attempt.
  */
 const shown: Readonly<Record<NetworkFailure, string>> = {

@@ -12,7 +12,9 @@ export interface RetrySchedule {
   retryAfterCapMs: number;
 }
 
-/** Ten attempts over 75 h 35 min 5 s: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. */
+/**
+ * Ten attempts in 75 h 35 min 5 s. The first attempt is made at once. `delaysMs` are the waits before the other nine.
+ */
 export const defaultSchedule: RetrySchedule = {
   delaysMs: [
     5 * secondMs,
@@ -30,8 +32,8 @@ export const defaultSchedule: RetrySchedule = {
 };
 
 /**
- * Returns the wait before the next attempt in ms, or null if the schedule has ended.
- * @param attempts number of attempts since the schedule was started or restarted, including the one that just failed
+ * Returns the wait in ms before the next attempt, or null if the schedule has ended.
+ * @param attempts attempts since the schedule was started or restarted, including the one that just failed
  * @param random a number from 0 to below 1
  */
 export function nextDelayMs(
@@ -47,9 +49,10 @@ export function nextDelayMs(
 }
 
 /**
- * Parses Retry-After strictly by RFC 9110: whole seconds or an IMF-fixdate, but no other date that JavaScript accepts.
- * Returns the wait in ms from now (0 for a past time), or null for any other text. The caller limits the wait.
- * @param text the header's value, or a list if the receiver sent the header more than once; a list gives null
+ * Returns the wait in ms that a header Retry-After asks for; 0 for a past time, null for an unreadable text. By RFC
+ * 9110, the text is whole seconds or a date like `Sun, 06 Nov 1994 08:49:37 GMT`. Other dates that JavaScript accepts
+ * are refused. The caller limits the wait.
+ * @param text the header's value; a list, which gives null, if the receiver sent the header more than once
  */
 export function parseRetryAfter(text: string | readonly string[] | undefined, nowMs: number): number | null {
   if (typeof text !== 'string') return null;

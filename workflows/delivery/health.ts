@@ -28,8 +28,9 @@ export interface Outcome {
 type Verdict = Omit<HealthVerdict, 'lastSuccessAt'>;
 
 /**
- * Adds a round's outcomes to the endpoint's health. Any success resets the count of failures. An answer 410 pauses the
- * webhook at once. Other failures pause it when their number and the age of the first reach the limits of `rule`.
+ * Adds a round's outcomes to the endpoint's health. A success resets the count of failures. An answer 410 pauses the
+ * webhook at once. Other failures pause it when their number and the age of the first failure reach the limits of
+ * `rule`.
  */
 export function judge(before: Health, outcomes: readonly Outcome[], rule: HealthRule): Verdict {
   let health = before;
@@ -61,8 +62,8 @@ function afterFailure(health: Health, { timedOut, at }: Outcome): Health {
 }
 
 /**
- * How near the failures are to a pause, where 1 means a pause. Both their number and the age of the first must reach
- * the rule's limit, so the smaller of the two shares counts.
+ * How near the failures are to a pause: 0 is far, 1 is a pause. Their number and the age of the first failure must both
+ * reach the rule's limits, so the smaller of the two shares counts.
  */
 function progress({ failuresInARow, firstFailureAt }: Health, now: Date, rule: HealthRule): number {
   if (firstFailureAt === null) return 0;

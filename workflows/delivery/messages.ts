@@ -28,15 +28,15 @@ export interface RateState {
 }
 
 /**
- * The rate gives each request its own moment, evenly spaced. A request may be sent this many ms before its moment, so
- * the requests of a tenth of a second can be sent together.
+ * How many ms a request may be sent before its moment. The rate limit gives each request a moment of its own, evenly
+ * spaced. So the requests of a tenth of a second can be sent together.
  */
 const burstMs = 100;
 
 /**
- * `emptyAtMs` is at most 1,000 ms after now: requests move it at most one burst or one spacing past now, and the lowest
- * rate is one request per second. If it is later than now by more than this many ms, another worker's clock set it, or
- * this clock was set back since. The bucket then counts as empty, because otherwise the wait could last for ever.
+ * How far `emptyAtMs` can be after now. Requests move it at most 1,000 ms past now, which is one spacing at the lowest
+ * rate (one request per second). A later time comes from another worker's clock, or this clock was set back. The bucket
+ * then counts as empty. Otherwise the wait could last for ever.
  */
 const farthestAheadMs = 1_500;
 

@@ -71,8 +71,8 @@ export function reportAttempt<Result extends AttemptResult>(
   metrics.attempts.inc({ result: result.failure ?? 'entregada' });
   metrics.seconds.observe(result.durationMs / 1_000);
   if (delivery.attempt === 1 && !delivery.isTest) {
-    // `startedMs` is a time of this worker's clock, and `occurredAt` is a time of PostgreSQL's clock. So the metric is
-    // exact only if the two clocks agree.
+    // `startedMs` is by this worker's clock, and `occurredAt` is by PostgreSQL's clock. The metric is exact only if the
+    // two clocks agree.
     const startedMs = Date.now() - result.durationMs;
     metrics.sinceChange.observe(Math.max(0, startedMs - delivery.occurredAt.getTime()) / 1_000);
   }

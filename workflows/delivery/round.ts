@@ -51,14 +51,14 @@ interface Ended extends Omit<Outcome, 'at'> {
 }
 
 /**
- * Each round's claim window is shortened by a random share, at most this share. Otherwise many rounds would end
- * together, and Temporal starts only some hundred rounds a second.
+ * Each round's claim window is shortened by a random share up to this one. Otherwise many rounds would end together,
+ * and Temporal starts only some hundred rounds a second.
  */
 const windowSpread = 0.3;
 
 /**
  * What a round does next when nothing is in flight and every result is recorded. `ended` (its time is over or the
- * worker stops), `moves` (to the other queue, ordinary or slow) and `has nothing` end it.
+ * worker stops), `moves` (to the queue for slow endpoints, or back) and `has nothing` end the round.
  */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
@@ -67,10 +67,10 @@ function isFinal(idle: Idle): boolean {
 }
 
 /**
- * Sends the due deliveries of a webhook within the webhook's limits (requests per second and in flight). It ends when
+ * Sends the due deliveries of a webhook within its limits (requests per second and in flight). A round ends when
  * nothing more can start or its time is over. Results that arrive together are recorded in one transaction. Times are
- * by performance.now(), because somebody may set the clock. Only the rate limit uses the clock, because the next round
- * continues it, maybe in another process.
+ * by performance.now(), because somebody may set the clock. Only the rate limit is by the clock, because the next round
+ * may continue the rate limit in another process.
  */
 export class Round {
   readonly #dependencies: RoundDependencies;
@@ -163,8 +163,8 @@ export class Round {
 
   /**
    * Handles an error of PostgreSQL. While attempts run or results are not stored, the round tries again until the
-   * deliveries' leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be
-   * forgotten. In all other cases it throws the error.
+   * leases of its deliveries end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be
+   * forgotten. In all other cases the error is thrown.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;

@@ -3,8 +3,8 @@ import type { ClaimedDelivery } from '../../pipelines/webhooks/claim.ts';
 
 /**
  * Returns a delivery's signatures by Standard Webhooks, separated by spaces. Each is `v1,` and base64. While a secret
- * is being replaced, every valid secret signs. The newest secret's signature comes first, because a receiver may read
- * only the first signature.
+ * is being replaced, every valid secret signs. The newest secret signs first, because a receiver may read only the
+ * first signature.
  */
 export function sign(secrets: readonly string[], deliveryId: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new RangeError('a delivery needs at least one secret');

@@ -41,12 +41,12 @@ const exchangeTimeoutMs = 15_000;
 export const defaultDeliverySettings: DeliverySettings = {
   egress: {
     connectTimeoutMs: 5_000,
-    // An exchange (a request with its answer) ends by `exchangeTimeoutMs`, which is shorter than the next two limits.
-    // They only close sockets that a fault left open.
+    // These two limits only close sockets that a fault left open. They are longer than `exchangeTimeoutMs`, which ends
+    // every exchange (a request with its answer).
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
-    // Several customers may use one host (an automation service). With a low limit, one slow endpoint would take the
-    // sockets of another. Each endpoint's in-flight limit already bounds its sockets, and idle sockets are used first.
+    // Endpoints of several customers may share a host, such as an automation service. With a low limit, one slow
+    // endpoint would take the sockets of another. Each endpoint's in-flight limit already bounds its own sockets.
     connectionsPerOrigin: 1_000,
     keepAliveMs: 4_000,
   },
@@ -74,8 +74,8 @@ interface DeliveryWorkerDependencies {
   log: Logger;
   metrics: Registry;
   /**
-   * The build of the delivery code. If given, open workflow runs move to the build that an operator makes current. They
-   * do not switch back and forth between two builds during a deploy. If left out, any worker takes any task.
+   * The build of the delivery code. If given, open workflow runs move to the build that an operator makes current. If
+   * left out, any worker takes any task, and a run may switch between two builds during a deploy.
    */
   buildId?: string | undefined;
   settings?: Partial<DeliverySettings>;
@@ -169,8 +169,8 @@ function deploymentOf(buildId: string): WorkerDeploymentOptions {
   return {
     version: { deploymentName: deliveryDeployment, buildId },
     useWorkerVersioning: true,
-    // A webhook's workflow run may be open for days, so it moves to a new build. The new build must be able to replay
-    // the run's earlier history (test/replay).
+    // A webhook's workflow run may be open for days, so the run moves to the new build. The new build must be able to
+    // replay the history that the old build wrote (test/replay).
     defaultVersioningBehavior: 'AUTO_UPGRADE',
   };
 }
@@ -199,8 +199,9 @@ function openSecrets(ring: KeyRing, target: WebhookTarget): readonly string[] {
 }
 
 /**
- * Wakes webhooks whose wake-up, worker or workflow was lost. Only work that is overdue by `sweepGraceSeconds` counts,
- * because a wake-up may still be on the way. Several workers may sweep at once, since one more wake-up does no harm.
+ * Wakes webhooks whose wake-up, worker or workflow was lost. Work counts only when it is overdue by
+ * `sweepGraceSeconds`, because a wake-up may still be on the way. Several workers may sweep at once, because one more
+ * wake-up does no harm.
  */
 async function sweepDeliveries(
   { pool, wake, log, metrics }: { pool: Pool; wake: Wake; log: Logger; metrics: DeliveryMetrics },

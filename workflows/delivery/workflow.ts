@@ -30,10 +30,10 @@ const maxWakesPerRun = 1_000;
 const maxRoundsPerRun = 300;
 
 /**
- * Delivers a webhook's events. It runs a round (the activity `deliverRound`), sleeps until a delivery is due or a
- * wake-up arrives, and starts again. It ends when no delivery will be due, for example because the webhook was paused
- * or deleted. Deliveries are in PostgreSQL; the workflow keeps only its timers, the rate limit's state and whether the
- * endpoint is slow.
+ * Delivers a webhook's events. The workflow runs a round (the activity `deliverRound`), sleeps until a delivery is due
+ * or a wake-up arrives, and runs the next round. It ends when no delivery will be due, for example after a pause. All
+ * deliveries are in PostgreSQL. The workflow keeps only timers, the rate limit's state and whether the endpoint is
+ * slow.
  */
 export async function deliver(input: DeliverInput): Promise<void> {
   let wakes = 0;
@@ -50,8 +50,8 @@ export async function deliver(input: DeliverInput): Promise<void> {
     if (round.nextInMs !== null && round.nextInMs > 0 && wakes === seenWakes) {
       await condition(() => wakes > seenWakes, round.nextInMs);
     } else if (round.nextInMs === null && wakes === seenWakes) {
-      // No await may stand between the comparison and this return. If a signal arrives now, Temporal rejects the end of
-      // the run, and this code runs again with the signal counted.
+      // No `await` may stand between the comparison of `wakes` and this return. If a signal arrives now, Temporal
+      // rejects the end of the run and runs this code again, with the signal counted.
       return;
     }
     // No wake-up is lost when the workflow continues as new, because the next run starts with a round.

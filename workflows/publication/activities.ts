@@ -78,8 +78,8 @@ type Step<Arguments extends unknown[], Result> = (
 ) => Promise<Result>;
 
 /**
- * What a step works on. The first argument of every step is a register. If the subject is not the register itself, the
- * second argument is the number of the publication, edition or correction.
+ * What a step works on. The first argument of every step is a register. Unless the subject is `register`, the second
+ * argument is the number of the publication, edition or correction.
  */
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
@@ -148,8 +148,8 @@ interface HeartbeatLimits {
 }
 
 /**
- * Runs a step with heartbeats and a limit on the time without progress. Heartbeats show that this worker is alive.
- * When they stop, the step runs on another worker within seconds. Each heartbeat carries the last reported progress.
+ * Runs a step with heartbeats, and aborts it if it makes no progress for `maxStallMs`. Without heartbeats, Temporal
+ * considers this worker dead and runs the step on another worker. Each heartbeat carries the last reported progress.
  */
 async function withHeartbeats<Result>(
   limits: HeartbeatLimits,
@@ -160,8 +160,8 @@ async function withHeartbeats<Result>(
   const hanging = setTimeout(() => {
     stall.abort(new Error(`the step made no progress for ${limits.maxStallMs} ms`));
   }, limits.maxStallMs);
-  // Until this attempt reports, its heartbeats repeat the details of the attempt before. In the step that writes to
-  // Kafka, the details are what Kafka has acknowledged. Without them, a further attempt would send all of it again.
+  // Until this attempt reports, its heartbeats repeat the previous attempt's details. In the step that writes to Kafka,
+  // the details are what Kafka has acknowledged. Without the details, the next attempt would send all of it again.
   let last: unknown = context.info.heartbeatDetails;
   const heartbeats = setInterval(() => context.heartbeat(last), limits.heartbeatEveryMs);
   try {

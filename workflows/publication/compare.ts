@@ -11,9 +11,9 @@ import { type PublishDependencies, quarantineFault } from './judge.ts';
 import type { StepOutcome, StepRun } from './messages.ts';
 
 /**
- * Moves a publication from `verificada` to `comparada`: parses it, compares it with the head and writes the change file
- * in one pass. The change file is archived before the catalogue (PostgreSQL) refers to it. The step can be repeated,
- * because the same publication and head give the same bytes.
+ * Moves a publication from `verificada` to `comparada`: parses it, compares it with the head and writes the change
+ * file. The files are archived before PostgreSQL refers to them. The step can be repeated, because equal input gives
+ * equal bytes.
  */
 export async function comparePublication(
   dependencies: CompareDependencies,
@@ -41,8 +41,8 @@ export async function comparePublication(
       base: baseOf(head),
       edition: head.edition + 1,
       // When the publication was verified, or last compared if that comparison no longer holds. A repeat of this step
-      // finds the same time, and so gives the same bytes. Only lists and webhooks that existed at this time get events.
-      // The time is never before an operator's approval, because an approved publication is verified again.
+      // must find an equal time to give equal bytes. Only lists and webhooks that existed at this time get events. This
+      // time is never before an operator's approval, because an approved publication is verified again.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };
@@ -53,7 +53,7 @@ export async function comparePublication(
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
       // The row store (pipelines/diff/large/row-store.ts) becomes full once every few years. With `previous`, the
-      // comparison is a re-baseline: it starts a new row store, and it writes unchanged rows as `r`, which make no
+      // comparison is a re-baseline: it starts a new row store, and unchanged rows are written as `r`, which make no
       // events.
       previous = await previousOf(dependencies, head);
       return await compare();
@@ -87,8 +87,8 @@ async function wasReadDifferently(
 }
 
 /**
- * Finds the head's publication, so that today's parser can read it again, and the head's overlay. The overlay holds
- * every row in which the head's state differs from that publication, also because of later corrections.
+ * Finds the head's publication, so that this release's parser can read it again, and the head's overlay. The overlay
+ * has every row in which the head differs from that publication, including the rows of later corrections.
  */
 async function previousOf(dependencies: CompareDependencies, head: Head): Promise<Previous> {
   const { register } = head;
@@ -152,8 +152,8 @@ export async function orRebuild<Result>(
 }
 
 /**
- * Archives the files of a comparison and returns what PostgreSQL stores about it. If the process dies before that is
- * stored, nothing refers to the archived files. The repeat makes the same bytes under the same hashes.
+ * Archives the files of a comparison and returns what PostgreSQL stores about it. If the process dies before PostgreSQL
+ * stores the result, nothing refers to the archived files. The repeat makes equal files under equal names.
  */
 export async function archiveComparison(
   dependencies: CompareDependencies,

@@ -43,8 +43,8 @@ const countsSchema = z.object({
   /** Rows that a correction left unchanged, because they had changed again after the undone edition. */
   conflicts: count.default(0),
   /**
-   * Events that the edition would make on the watch lists as they were at the comparison. Absent for a correction, and
-   * if the register makes no events.
+   * Events that the edition would make on the watch lists, as these were at the comparison. Absent for corrections, and
+   * for registers that make no events.
    */
   notices: count.optional(),
   watchedCompanies: count.optional(),
@@ -95,7 +95,7 @@ export function differenceOf(record: { compare_result: unknown }): FrozenDiffere
 }
 
 /**
- * Collects the facts that the gates judge.
+ * Returns the facts that the gates judge.
  * @param headEdition the head, with its parser version, columns and counts of empty cells; null before a first edition
  * @param recent counts of the last editions, newest first
  */
@@ -173,8 +173,8 @@ function changed(counts: KindCounts): number {
 }
 
 /**
- * Number of rows in the edition before. The rows that a re-baseline writes as `r` existed before, so they are not
- * subtracted. The number means nothing for a first edition, whose rows are all `r`.
+ * Number of rows in the previous edition. Rows that a re-baseline writes as `r` existed before, so they are not
+ * subtracted. The number is meaningless for a first edition, whose rows are all `r`.
  */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;

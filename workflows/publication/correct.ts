@@ -14,10 +14,9 @@ import { faultOf } from './judge.ts';
 import type { StepOutcome } from './messages.ts';
 
 /**
- * Moves a correction from `pedida` to `comparada`: applies the change file of the undone edition, in reverse, to the
- * present head. There are no gates, because an operator ordered the correction. Rows that have changed since the undone
- * edition stay unchanged, and are counted and listed. The records hold the time of the order, so a repeat gives the
- * same bytes.
+ * Moves a correction from `pedida` to `comparada`: applies the undone edition's change file in reverse to the head.
+ * Rows that changed again after the undone edition stay as they are, and are counted and listed. There are no gates,
+ * because an operator ordered the correction. The records hold the time of the order, so a repeat gives equal bytes.
  */
 export async function compareCorrection(
   dependencies: CompareDependencies,
@@ -34,8 +33,7 @@ export async function compareCorrection(
     const input = await inputOf(dependencies, correction, head);
     const { report, signal } = dependencies;
     const result = await orRebuild(dependencies, input, () => dependencies.correct(input, report, signal));
-    // Events are counted only for the gates, and a correction has no gates. The correction's own events go only to
-    // webhooks that received events of the undone edition.
+    // The last argument is null, because events are counted only for the gates, and a correction has no gates.
     const comparison = await archiveComparison(dependencies, input, result, null);
     await recordCorrectionComparison(dependencies.pool, id, comparison);
     return { outcome: 'next' };

@@ -8,8 +8,8 @@ import { type Register, type RegisterName, registers } from '../../schemas/regis
 /** Numbers of events that an edition would make, counted before the edition exists. */
 export interface EventCounts {
   /**
-   * Events over all watch lists. The edition may make more of them: when a RUC appears again, `watch` also makes an
-   * event for each field that differs from the RUC's last known row. This count does not read that row.
+   * Events over all watch lists. The edition may make more. When a RUC appears again, `watch` also makes an event for
+   * each field that differs from the RUC's last known row. This count does not read last known rows.
    */
   notices: number;
   watchedCompanies: number;
@@ -17,8 +17,8 @@ export interface EventCounts {
 
 /**
  * Counts the events that a change file would make on the present watch lists. Returns null for a register that makes no
- * events. One block of the file (256 KB, some thousand records) is in memory at a time, and one query finds the watched
- * companies in it. Only the records of watched companies are decoded.
+ * events. Only one block of the file (256 KB, some thousand records) is in memory at a time. One query per block finds
+ * its watched companies, and only their records are decoded.
  * @throws CompareError `change_file_damaged`
  */
 export async function countEvents(

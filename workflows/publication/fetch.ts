@@ -37,8 +37,8 @@ const maxDatedTextBytes = 64 * 1024;
 
 /**
  * Downloads a publication, archives it and records it in PostgreSQL. A repeat skips what is done. The note beside the
- * downloaded file (part-file.ts) stays when the file moves into the archive. The note is removed only when PostgreSQL
- * has the publication, so nothing is downloaded twice.
+ * downloaded file (part-file.ts) is removed only after PostgreSQL has the publication. Otherwise a repeat would
+ * download the file again.
  */
 export async function fetchPublication(
   dependencies: FetchDependencies,
@@ -48,8 +48,8 @@ export async function fetchPublication(
   const publication = await findPublication(dependencies.pool, id);
   if (publication === null || publication.state !== 'detectada') return { outcome: 'known', publicationId: id };
   const file = await dependencies.archive.incomingFile(`${register}-${id}.part`);
-  // Use the address at which this publication was found. A monthly file has another address each month, so the newest
-  // file may be at another address by now.
+  // The address at which this publication was found. A monthly file has another address each month, so the register's
+  // newest file may be elsewhere by now.
   const url = publication.url ?? dependencies.sources[register].url;
   const downloaded = await downloadOrRefuse(dependencies, { register, id, url, file });
   if (downloaded === null) return { outcome: 'quarantined', publicationId: id };
@@ -66,7 +66,7 @@ export async function fetchPublication(
   const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
   const version = { etag, lastModified };
   // If the process dies before this commit, the archived file and the note of the finished download (part-file.ts)
-  // remain. So the repeat downloads nothing and comes here again.
+  // remain. The repeat then downloads nothing and comes here again.
   const recorded = await inTransaction(dependencies.pool, (client) =>
     recordDownload(client, id, { sha256, bytes, version, date }, problem),
   );
@@ -101,9 +101,9 @@ async function downloadOrRefuse(
 }
 
 /**
- * Archives the file. If its bytes have changed since they were received (two processes wrote it, or the disk is
- * faulty), removes the file and the note beside it (part-file.ts) and throws, so that the next try downloads again.
- * Otherwise every try would fail on the same bytes for ever.
+ * Archives the file. Its bytes may have changed since they were received, because two processes wrote the file or the
+ * disk is faulty. Then the file and its note (part-file.ts) are removed, and an error is thrown, so that the next try
+ * downloads again. Otherwise every try would fail on these bytes.
  */
 async function putOrStartOver(archive: Archive, name: ObjectName, file: string): Promise<void> {
   try {
@@ -146,8 +146,8 @@ async function startOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 /**
- * A partial download that was not continued for this long is removed. By then the site has usually replaced its
- * version. If not, the version is downloaded from its start.
+ * A partial download that was not continued for this long is removed. By then the site has usually replaced the
+ * version. Otherwise the version is downloaded from its start.
  */
 const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 
@@ -172,10 +172,10 @@ export async function probe(dependencies: FetchDependencies, register: RegisterN
 }
 
 /**
- * Returns the first address with a publication. It asks for the newest month first, and for no month before that of the
+ * Returns the first address with a publication. Asks for the newest month first, and for no month before that of the
  * known version. `validators` is null if the site still has the known version. An HTML page at a monthly address is no
- * publication, so the month before is asked. At a register's only address, the page is taken as the publication, and
- * its bytes end in quarantine.
+ * publication, so the month before is asked. At the only address of a register, an HTML page counts as a publication,
+ * and its bytes end in quarantine.
  * @throws SourceError retryable, when no address has a publication, or an answer is unclear (see probeSite)
  */
 async function findNewest(

@@ -11,8 +11,8 @@ export interface GateSettings {
   /** Largest share of companies in which one watched column may change. `changedMedianFactor` may raise it. */
   maxColumnChangedShare: number;
   /**
-   * Raises `maxChangedShare` and `maxColumnChangedShare`: if this multiple of the median share of the last editions is
-   * larger than the setting, it is the limit instead. With 0 it never is.
+   * Raises the limits `maxChangedShare` and `maxColumnChangedShare`. If this number × the last editions' median share
+   * is larger than the setting, the product is the limit. With 0, the settings are always the limits.
    */
   changedMedianFactor: number;
   /** Number of last editions from which a median is taken. */
@@ -41,7 +41,7 @@ export const dailyRegisterGates: GateSettings = {
 };
 
 /**
- * Small lists change in batches, by resolution: for weeks nothing changes, then a tenth of the list changes in a day.
+ * Small lists change in batches, by resolution: nothing changes for weeks, then a tenth of the list changes in a day.
  * The median of their changes is mostly 0, so only the shares are limits.
  */
 export const smallListGates: GateSettings = {
@@ -56,8 +56,8 @@ export const smallListGates: GateSettings = {
 
 /**
  * A monthly edition has the changes of thirty days and new counts of workers. So half of its rows may change, or twice
- * the median share of the last editions, if that is larger. Editions that an operator approved count in the median. The
- * register has only some of the taxpayers, and its size moves more than the daily register's.
+ * the last editions' median share if that is larger. Editions that an operator approved count in the median. The number
+ * of rows moves more than the daily register's, because this register has only some of the taxpayers.
  */
 export const monthlyRegisterGates: GateSettings = {
   ...dailyRegisterGates,

@@ -1,8 +1,8 @@
 import type { GateSettings } from './gate-settings.ts';
 
 // A gate is a condition that a publication must meet before it becomes an edition. Gates are pure functions of facts.
-// If a gate fails, the publication goes into quarantine and the live data stays as it is. An operator's approval
-// overrules gates, but it never overrules a broken file.
+// If a gate fails, the publication goes into quarantine, and the head stays. An operator's approval overrules gates,
+// but never a broken file.
 
 export interface KindFacts {
   kind: string;
@@ -62,7 +62,7 @@ export interface GateResult {
 
 /**
  * Checks the gates, in the order in which an operator reads them. A first edition has only the gates of the header and
- * of the rejected lines, because the other gates compare it with the previous edition.
+ * of the rejected lines, because the other gates need a previous edition.
  */
 export function checkGates(facts: GateFacts, settings: GateSettings): GateResult[] {
   const { rows, rejected, previous } = facts;
@@ -173,9 +173,8 @@ function keptGate(keptCells: number, rows: number, settings: GateSettings): Gate
 }
 
 /**
- * Compares the events per watched company with those of the last editions. Because the number is per company, a
- * customer's new long list does not stop the register. If no earlier edition has such a number, this gate passes, and
- * only the gates on changed rows and columns decide.
+ * Compares the events per watched company with the last editions' events per watched company. Otherwise a customer's
+ * new long list could stop the register. The gate passes if none of the last editions had watched companies.
  */
 function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
   const known = usualPerCompany.slice(0, settings.medianEditions);

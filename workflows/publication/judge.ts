@@ -90,9 +90,8 @@ export async function verifyPublication(
 }
 
 /**
- * Finds a publication's `Place` relative to the head, or `gone` if the publication no longer waits. If the place is not
- * `next`, the publication is not compared: the same transaction moves it to quarantine or to a final state (see
- * `endOf`).
+ * Returns a publication's `Place` relative to the head, or `gone` if the publication no longer waits. If the place is
+ * not `next`, the same transaction moves the publication to quarantine or to a final state (see `endOf`).
  */
 function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Place | 'gone'> {
   return inTransaction(pool, async (client) => {
@@ -112,11 +111,11 @@ function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Pl
 /**
  * The place of a publication relative to its register's head:
  * - `next`: it may become the next edition. Its time may equal the head's time.
- * - `reverted`: the site still offers a publication that an operator has undone, so an operator decides. This is
- *   checked before `repeated`, because the head still names the undone publication. Once approved, it is compared like
- *   any other.
+ * - `reverted`: an operator has undone the edition that was made from these bytes, but the site still offers these
+ *   bytes. An operator decides. An approved publication is compared like any other. `reverted` is checked
+ *   before `repeated`, because the head still names the undone publication.
  * - `repeated`: it has the same bytes as the head, so only the register's date moves.
- * - `superseded`: a newer publication became the head while this one waited, or before an operator approved it.
+ * - `superseded`: a newer publication became the head while this one waited, or before an operator approved this one.
  * - `stale`: the site went back to an older file after the head was made, so an operator decides.
  */
 type Place = 'next' | 'reverted' | 'repeated' | 'superseded' | 'stale';

@@ -4,8 +4,8 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { PublicationDependencies } from './activities.ts';
 
 /**
- * Makes the metrics of publications and returns the function that counts a run of a step. Gauges are read from
- * PostgreSQL at each scrape, so alerts do not depend on a worker's memory.
+ * Makes the metrics of publications and returns the function that counts a run of a step. Each scrape reads the gauges
+ * from PostgreSQL, so a restarted worker shows the right values.
  */
 export function makePublicationMetrics(registry: Registry, pool: Pool): PublicationDependencies['observe'] {
   const registers = [registry];

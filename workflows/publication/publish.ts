@@ -26,13 +26,13 @@ export interface PublishEditionInput {
 export interface EditionDependencies extends StepRun {
   pool: Pool;
   /**
-   * Writes the edition's change file to Kafka in a child process, from the point at which an earlier run stopped. It
-   * then marks the edition `publicada`. When `signal` aborts, the child is killed and awaited.
+   * Writes the edition's change file to Kafka in a child process, from where an earlier run stopped. Then marks the
+   * edition `publicada`. When `signal` aborts, the child is killed and awaited.
    */
   produce(input: PublishEditionInput, report: StepRun['report'], signal: AbortSignal): Promise<void>;
   /**
    * Whether ClickHouse has the edition's complete state (checkMaterialised in pipelines/stream/progress.ts).
-   * @throws StreamError if ClickHouse's consumer has read the whole edition, but the number of rows is wrong
+   * @throws StreamError if the consumer `materialize` has read the whole edition, but the number of rows is wrong
    */
   isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
   /** Whether all events of the edition are written: Kafka's consumer group `watch` has committed past its end. */
@@ -86,15 +86,15 @@ export interface ReconcileDependencies extends StepRun {
   log: Logger;
   /**
    * Compares the head's state in ClickHouse with the archive in a child process. When `signal` aborts, the child is
-   * killed and awaited. Returns null when the register has no edition, or has an unfinished edition.
+   * killed and awaited. Returns null when the register has no edition, or an unfinished one.
    */
   verify(register: RegisterName, report: StepRun['report'], signal: AbortSignal): Promise<VerifyReport | null>;
 }
 
 /**
- * Runs the daily check of one register. A difference raises an alert (log, metric, `padron registers`). It is never
- * repaired automatically, because `padron rebuild` is an operator's decision. If the process dies before the result is
- * recorded, the check runs again.
+ * Runs the daily check of one register. A difference raises an alert (log, metric, `padron registers`) and is not
+ * repaired, because `padron rebuild` is an operator's decision. If the process dies before the result is recorded, the
+ * check runs again.
  */
 export async function reconcileRegister(
   dependencies: ReconcileDependencies,

@@ -81,8 +81,8 @@ export interface ScheduledRun {
 }
 
 /**
- * Triggers a fetch through the schedule and returns its run. If a fetch is already running, the new fetch starts after
- * it. The running fetch may have asked the site before the file that the caller expects was published.
+ * Triggers a fetch through the schedule and returns its run. If a fetch is running, the new fetch starts after it. The
+ * running fetch may have asked the site before the expected file was published.
  */
 export async function triggerFetch(handle: ScheduleHandle, timeoutMs: number): Promise<ScheduledRun> {
   const before = new Set((await handle.describe()).info.recentActions.map(runOf));

@@ -22,8 +22,8 @@ interface SweepDependencies
 const abandonedAfterMs = 10 * 60 * 1000;
 
 /**
- * Starts the workflow `publish` of each register that has unfinished work in PostgreSQL, even if Temporal has forgotten
- * that work. It also starts abandoned downloads again, makes missing schedules and removes old publications. It is
+ * Starts the workflow `publish` of each register with unfinished work in PostgreSQL, even if Temporal has lost that
+ * work. It also starts abandoned downloads again, makes missing schedules and removes old publications. The sweep is
  * cheap and can be repeated.
  */
 async function sweep(dependencies: SweepDependencies): Promise<void> {
@@ -54,8 +54,8 @@ async function sweepRegister(dependencies: SweepDependencies, register: Register
 }
 
 /**
- * Returns a function that logs which registers have become late, or are no longer late, since its last call. A
- * restarted worker logs a late register again.
+ * Returns a function that logs which registers have become late, or are no longer late, since its last call. After a
+ * restart, the worker logs late registers again.
  */
 export function makeLateWatch({ pool, log }: Pick<SweepDependencies, 'pool' | 'log'>) {
   const known = new Set<RegisterName>();

@@ -42,8 +42,8 @@ export interface PublicationWorkerOptions {
 export type PublicationWorker = Awaited<ReturnType<typeof makePublicationWorker>>;
 
 /**
- * Number of steps that may run at once. There are two workflows for each of seven registers and one for the daily
- * check, and each runs one step at a time. So this is enough for a morning on which all registers are published.
+ * Number of steps that may run at once. Each workflow runs one step at a time. On a morning on which all registers are
+ * published, there are 2 workflows × 7 registers + 1 daily check = 15 steps.
  */
 const activitySlots = 20;
 
@@ -134,8 +134,8 @@ export interface PublicationEngines
 }
 
 /**
- * Small registers share two child processes (`KeptProcess` in job-process.ts). Each of them ends after this time
- * without a job. The pause between two registers of a morning is shorter, so the next register finds them running.
+ * Small registers share two child processes (`KeptProcess` in job-process.ts). A process ends after this time without a
+ * job. The pause between two registers of a morning is shorter, so the next register finds the processes running.
  */
 const keptIdleMs = 30_000;
 

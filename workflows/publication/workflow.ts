@@ -59,16 +59,16 @@ const checking = proxyActivities<PublicationActivities>({
 });
 
 /**
- * Number of rounds of publishRegister() in one workflow run. It keeps the run's history far below Temporal's limit. The
- * next run finds all open work in PostgreSQL.
+ * Number of rounds of publishRegister() in one workflow run. The limit keeps the run's history far below Temporal's
+ * limit. The next run finds all open work in PostgreSQL.
  */
 const maxRoundsPerRun = 50;
 const headMovedPause = '2 seconds';
 
 /**
- * Probes the site, downloads a new file and archives it. It does not wait until the file is published, because that
- * would delay the next probe, and the site keeps only its newest file. It also wakes `publish` if nothing is new,
- * because other work may be open.
+ * Probes the site, downloads a new file and archives it. Does not wait until the file is published. Otherwise the next
+ * probe would be late, and the site keeps only its newest file. Wakes `publish` even if nothing is new, because other
+ * work may be open.
  */
 async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> {
   const probe = await site.probe(register);
@@ -83,9 +83,8 @@ async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> 
 }
 
 /**
- * Does the register's open work until none is left, in this order: editions that Kafka has lost, an unfinished edition,
- * corrections, and archived publications by the time when they were published. All state is in PostgreSQL, so the
- * workflow may end or restart at any point.
+ * Does the register's open work until none is left, in the order of `nextWork` (judge.ts). All state is in PostgreSQL,
+ * so the workflow may end or restart at any point.
  */
 async function publishRegister({ register }: RegisterInput): Promise<PublishResult> {
   let wakes = 0;
@@ -134,8 +133,8 @@ async function takeCorrection({ register }: RegisterInput, correctionId: number)
 }
 
 /**
- * Writes an edition to Kafka, and waits until ClickHouse has it and its events are written. Returns false if a wait was
- * too short. The caller then tries again.
+ * Writes an edition to Kafka, and waits until ClickHouse has the edition and all its events are written. Returns false
+ * if that took too long. The caller then tries again.
  */
 async function finishEdition({ register }: RegisterInput, edition: number): Promise<boolean> {
   await heavy.publishEdition(register, edition, 'once');
