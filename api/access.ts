@@ -16,8 +16,8 @@ import type { ApiMiddleware } from './request.ts';
 export type AccessDependencies = Pick<ApiDependencies, 'identify' | 'identifyReader' | 'pool' | 'sandboxToken'>;
 
 /**
- * Makes one middleware for each kind of access. An operation runs the middleware of its kind first, so token, minute
- * limit and plan are checked before any input is read.
+ * Makes one middleware for each kind of access. The middleware must run first in its operation. It checks token, minute
+ * limit and plan before any input is read.
  */
 export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Access, ApiMiddleware>> {
   const { identify, identifyReader, pool, sandboxToken } = dependencies;
@@ -48,9 +48,9 @@ function requireCaller(
 }
 
 /**
- * Accepts accounts of every plan, because the calendar is part of every plan and free of charge. Calendar programs
- * cannot send headers, so a feed also takes the public sandbox token in its address. Any other token in an address is
- * refused, because browser histories and logs of servers keep addresses. No answer repeats the refused token.
+ * Makes the middleware for calendar operations, which every plan includes free of charge. A calendar program cannot
+ * send headers, so a feed also takes the public sandbox token in its address. Any other token in an address is refused,
+ * because browser histories and server logs keep addresses.
  * @param tokenInAddress the only token that an address may contain; if omitted, a token in the address is not read
  */
 function requireReader(identifyReader: IdentifyReader, tokenInAddress?: string): ApiMiddleware {

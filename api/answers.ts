@@ -23,8 +23,8 @@ export interface Answer extends Partial<Validators> {
 
 /**
  * Sends what a handler returned, with the cache headers of its operation.
- * @param answer a string is a stored body and is sent byte for byte. Undefined means that the operation has an empty
- *   answer, or that the handler has filled the response itself.
+ * @param answer a string is a stored body, sent byte for byte. Undefined means that the answer is empty (204), or that
+ *   the handler has filled the response itself.
  */
 export function sendAnswer(context: ApiContext, operation: Operation, answer: Answer | string | undefined): void {
   const status = statusOf(operation);

@@ -23,9 +23,9 @@ export interface ServedRegister {
 export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegister>>>;
 
 /**
- * Knows which edition each register serves. Take the snapshot before the query that reads rows, so that an answer's
- * date is never newer than its data. If a later edition writes a row between snapshot and query, `edition` returns
- * the row's edition. While PostgreSQL is down, the last known snapshot is served for 60 s. That snapshot may be older
+ * Knows which edition each register serves. Take the snapshot before the query that reads rows. Otherwise an answer
+ * could show a date that is newer than its data. If a row is from a later edition than the snapshot's, `edition`
+ * returns that edition. While PostgreSQL is down, the last known snapshot is served for 60 s. The snapshot may be older
  * than the data, but never newer.
  */
 export interface Catalogue {
@@ -96,7 +96,7 @@ export function newestChange(used: readonly ServedRegister[]): Date | null {
 
 /**
  * Returns the `meta` of an answer that is not made from a register, such as a list or a webhook. `fecha_dato` is the
- * date of the daily register, or null until that register is loaded for the first time.
+ * date of the daily register, or null until the daily register is first loaded.
  */
 export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: string | null }> {
   const { padron_reducido } = await catalogue.snapshot();
@@ -113,7 +113,7 @@ export interface PastEditions {
   /** Returns the first day with data, or null when the register was never loaded. */
   firstDay(register: RegisterName): Promise<string | null>;
   /**
-   * Reads the `EditionFacts` of the wanted editions, and returns a function that finds the facts of one edition. The
+   * Reads the wanted editions' `EditionFacts` and returns a function that finds those of one edition. The returned
    * function throws servicio_no_disponible for an edition that does not exist or was not wanted.
    */
   facts(wanted: readonly EditionName[]): Promise<FactsOf>;
@@ -126,8 +126,8 @@ export interface EditionName {
 export type FactsOf = (register: RegisterName, number: number) => EditionFacts;
 
 /**
- * Limits of the cache in which `makePastEditions` keeps the editions of each past day. An entry is never out of date,
- * because its key includes the state of the catalogue. So these limits only bound the memory.
+ * Limits of the cache of each past day's editions in `makePastEditions`. The limits only bound the memory. An entry is
+ * never out of date, because its key includes the state of the catalogue.
  */
 const dayLimits: LastKnownLimits = {
   freshMs: 600_000,

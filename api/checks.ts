@@ -15,8 +15,8 @@ export function requireRuc(text: string): string {
 }
 
 /**
- * Returns the contract's reference. A caller without a data-processing contract may not ask for a natural person's RUC,
- * even if no register has that RUC.
+ * Returns the reference of the caller's data-processing contract. Without a contract a caller may not ask for a natural
+ * person's RUC, even for one that no register has.
  * @throws ApiProblem contrato_requerido
  */
 export function requireContract(caller: Caller): string {
@@ -91,8 +91,8 @@ export function requireYear(text: string): number {
 type QueryValue = string | readonly string[] | undefined;
 
 /**
- * Refuses a whole RUC where only its last digit is needed. A RUC that starts with 10 contains a person's national id.
- * Call this before all other checks of a query. Otherwise the error of another check could quote the RUC.
+ * Refuses a whole RUC where only its last digit is needed, because a RUC that starts with 10 contains a person's
+ * national id. Call this before all other checks of a query. Otherwise the error of another check could quote the RUC.
  * @throws ApiProblem ruc_no_admitido
  */
 export function refuseWholeRuc(digito: QueryValue): void {

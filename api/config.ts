@@ -25,8 +25,8 @@ export const apiConfiguration = z.object({
   // The API checks webhook addresses but does not connect to them, so it needs no extra certificates.
   ...webhookBlock.omit({ EGRESS_EXTRA_CA: true }).shape,
   /**
-   * Address of Temporal. Through Temporal the API wakes the delivery workflow of a webhook that has something to send.
-   * Without this address the worker's sweeper finds the webhook in the sweeper's next round.
+   * Address of Temporal, through which the API wakes the workflow of a webhook that has something to send. Without an
+   * address, the worker's sweeper wakes the workflow in its next round.
    */
   TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),
   TEMPORAL_NAMESPACE: temporalBlock.shape.TEMPORAL_NAMESPACE,
@@ -46,20 +46,20 @@ export const apiConfiguration = z.object({
   LOOKUP_IN_FLIGHT: wholeNumber(1, 1_000).default(2),
   /**
    * /readyz fails until each of these registers has a materialised edition. Names are separated by commas. The default
-   * lists the registers whose fields are in every answer. It leaves out the monthly register, which has only some
+   * lists the registers whose fields are in every answer. The monthly register is not among them: it has only some
    * taxpayers and is published once a month.
    */
   REQUIRED_REGISTERS: registerList.default(['padron_reducido', 'agentes_retencion', 'buenos_contribuyentes']),
   /**
-   * How long a batch's Idempotency-Key stays taken if the batch's process dies. The time must be longer than any batch
-   * runs, because a batch that runs longer can lose its key and is then not charged.
+   * How long a batch's Idempotency-Key stays taken if the batch's process dies. This time must be longer than any batch
+   * runs. Otherwise a running batch can lose its key and is then not charged.
    */
   IDEMPOTENCY_LEASE_MS: wholeNumber(1_000, 600_000).default(60_000),
   /** How long a request that repeats an Idempotency-Key gets the stored answer. */
   IDEMPOTENCY_KEPT_HOURS: wholeNumber(1, 168).default(24),
   /**
    * A supplier check answers `no_determinado` while one of these registers has no data. The default leaves out the
-   * registers of judicial and administrative bars from state contracting, because they are published late or never.
+   * registers of judicial and administrative bars, which are published late or never.
    */
   SUPPLIER_REQUIRED_REGISTERS: registerList.default([
     'padron_reducido',
@@ -71,7 +71,7 @@ export const apiConfiguration = z.object({
   SUPPLIER_RECENT_CHANGE_DAYS: wholeNumber(0, 366).default(30),
   /** For this many days after its end, a supplier's bar from state contracting counts as recent. */
   SUPPLIER_RECENT_BAR_DAYS: wholeNumber(0, 3_660).default(365),
-  // The next three settings: a register's data count as late when they are older than this many days. The date of the
+  // Each of the next three settings is the age in days above which a register's data count as late. The date of the
   // monthly register is the first day of its month.
   SUPPLIER_MAX_DAILY_AGE_DAYS: wholeNumber(1, 366).default(3),
   SUPPLIER_MAX_MONTHLY_AGE_DAYS: wholeNumber(1, 366).default(105),

@@ -29,7 +29,7 @@ export interface ApiDependencies {
   requestLog: Logger;
   metrics: Registry;
   /**
-   * The URL where callers reach this API, without a slash at its end. When it is empty, links begin with a slash and so
+   * The URL where callers reach this API, without a slash at its end. With an empty URL, links begin with a slash and
    * lead to the server that sent the answer.
    */
   baseUrl: string;

@@ -14,10 +14,10 @@ const tables = [
 ] as const;
 
 /**
- * Processes of the previous release take units in advance, as leases in the table quota_lease. For lapsed leases, this
- * statement adds the units that they spent to the month's use, or subtracts them from the prepaid units. It takes only
- * leases that lapsed ten minutes ago or earlier, because a process may report its spending until then. The release that
- * drops the table must also remove this statement.
+ * Settles the units that processes of the previous release took in advance, as leases in the table quota_lease. The
+ * units that a lapsed lease spent are added to the month's use or subtracted from the prepaid units. A process may
+ * report its spending for ten minutes after a lease lapsed, so younger leases are left alone. The release that drops
+ * the table must remove this statement.
  */
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 

@@ -33,7 +33,7 @@ export function readCursor(kind: CursorKind, cursor: string | undefined, start: 
 
 /**
  * Returns a page of rows and the cursor to the next page, or a null cursor for the last page.
- * @param rows at most one row more than `limite`; the extra row shows that a next page exists
+ * @param rows at most `limite` + 1 rows; the extra row shows that a next page exists
  */
 export function pageOf<Row>(
   kind: CursorKind,
@@ -59,8 +59,8 @@ export function instantFrom(moment: string): Date {
 }
 
 /**
- * Returns the first instant that a filter `hasta` excludes. The filter includes the moment itself. A time without a
- * fraction means its whole second, because answers show seconds while PostgreSQL stores microseconds.
+ * Returns the first instant that a filter `hasta` excludes; `moment` itself is included. Answers show whole seconds and
+ * PostgreSQL stores microseconds, so a `moment` without a fraction includes its whole second.
  */
 export function instantAfter(moment: string): Date {
   const stepMs = isDay(moment) ? dayMs : moment.includes('.') ? 1 : secondMs;

@@ -20,8 +20,8 @@ import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from 
 type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
 
 /**
- * Makes the function that records each request with one log line, one measurement and the attributes of its span. All
- * three have the route's template, and never the path or query.
+ * Makes the function that records each request as one log line, one measurement and attributes of its span. All three
+ * have the route's template. None has the path or the query, which may contain a RUC.
  */
 function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
   const seconds = new Histogram({

@@ -2,11 +2,13 @@ import { LRUCache } from 'lru-cache';
 import { within } from './problems.ts';
 
 /**
- * Keeps the last value that was read from a slow or unreliable store, by key. A value's age counts from the moment when
- * its read began. Up to the age `freshMs`, `get` returns the value at once, and from half of that age on it also starts
- * a read in the background. When the value is older, `get` waits for a new read. While the store fails, `get` returns
- * the last value up to the age `servesMs`, and then throws the store's error. Callers that ask at the same time share
- * one read.
+ * Keeps, per key, the last value that was read from a slow or unreliable store. A value's age counts from the beginning
+ * of its read. `get` chooses by the age:
+ * - Below half of `freshMs`: returns the value.
+ * - Up to `freshMs`: returns the value and starts a read in the background.
+ * - Above `freshMs`: waits for a new read. If the read fails, `get` returns the last value up to the age `servesMs`,
+ *   and after that throws the store's error.
+ * Callers that ask at the same time share one read.
  */
 export interface LastKnown<Key, Value> {
   get(key: Key): Promise<Value>;
@@ -30,8 +32,8 @@ export function makeLastKnown<Key extends string | number, Value>(
   { freshMs, servesMs, loadTimeoutMs, retryAfterMs, maxEntries }: LastKnownLimits,
   now: () => number = () => performance.now(),
 ): LastKnown<Key, Value> {
-  // lru-cache has only one age limit per entry (`ttl`) and cannot pause after a failed read. So here `ttl` is only the
-  // time until the next read. Whether the value may still be served depends on `readAt`, when the entry's read began.
+  // Here `ttl` is only the time until the next read, because lru-cache has one age limit per entry and cannot pause
+  // after a failed read. `readAt`, when the read began, decides whether the value may still be served.
   const cache = new LRUCache<Key, { value: Value; readAt: number }>({
     max: maxEntries,
     ttl: freshMs / 2,

@@ -63,7 +63,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
-    // Queries for current rows use at most LOOKUP_IN_FLIGHT connections, and queries for earlier rows use one (`pastGate`
+    // Queries for current rows use at most LOOKUP_IN_FLIGHT connections, and queries for earlier rows one (`pastGate`
     // in register-changes.ts). The other connections are for readiness checks, histories, and checks that ClickHouse
     // still holds a register.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,

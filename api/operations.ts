@@ -15,7 +15,7 @@ export const tags = ['Contribuyentes', 'Calendario', 'Vigilancia', 'Cuenta'] as 
 
 /**
  * Who may call an operation. A plan's name means accounts of that plan and of higher plans. `_or_lists` adds accounts
- * of lower plans that still have watch lists. `calendar` is open to every plan and to the sandbox token.
+ * of lower plans that still have watch lists. The two calendar values mean every plan and the sandbox token;
  * `calendar_feed` also takes the sandbox token in the address.
  */
 export type Access = 'free' | 'micro' | 'crecimiento' | 'crecimiento_or_lists' | 'calendar' | 'calendar_feed';

@@ -100,7 +100,7 @@ export function problemBody(
 
 /**
  * Masks a caller's text before it is shown or logged. It masks every run of eight or more digits, in any script, except
- * a company's RUC. Any other run may be a natural person's RUC, perhaps mistyped, and then contains a national id.
+ * a company's RUC. Such digits may be a natural person's RUC, even a mistyped one, and then contain a national id.
  */
 export function maskText(text: string): string {
   return text.replace(/\p{Nd}{8,}/gu, maskRuc);
@@ -116,9 +116,9 @@ export function maskedPath(path: string): string {
 }
 
 /**
- * Whether an error means that a store did not answer: a refused or broken connection, a server that starts or stops,
- * or a missed deadline. The SQLSTATE classes are 08 (connection), 53 (resources) and 57 (operator intervention). 40001
- * and 40P01 also count: PostgreSQL rolled the transaction back because of another transaction, and a repeat succeeds.
+ * Whether an error means that a store did not answer: a refused or broken connection, a server that starts or stops, or
+ * a missed deadline. The SQLSTATE classes are 08 (connection), 53 (resources) and 57 (operator intervention). After
+ * 40001 or 40P01 a repeat succeeds, because PostgreSQL rolled back only to let another transaction pass.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -130,8 +130,8 @@ export const readBody: ApiMiddleware = async (context, next) => {
   // The parser reads every charset as UTF-8, so names in another charset would be stored corrupted.
   if (!utf8Names.has(context.request.charset.toLowerCase()))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse en UTF-8.');
-  // Compressed bodies are refused, because a body of 64 kB needs no compression. The parser would go on decompressing a
-  // body that it has refused, and corrupt data would then end the process.
+  // Compressed bodies are refused: a body of 64 kB needs no compression. After refusing a body, the parser would go on
+  // decompressing the body, and corrupt data would then end the process.
   if (!['', 'identity'].includes(context.get('Content-Encoding')))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse sin comprimir, sin Content-Encoding.');
   return parse(context, () => {

@@ -54,8 +54,8 @@ type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | st
 export const otherMethods = 'other methods';
 
 /**
- * Mounts the operations that have a handler. A request first passes the checks of its token, the minute limit and its
- * plan. Then its body is read as JSON, its query and its body are checked by their schemas, and the handler is called.
+ * Mounts the operations that have a handler. For each request, token, minute limit and plan are checked first. Then the
+ * body is read as JSON, the schemas check the query and the body, and the handler is called.
  */
 export function makeRouter(
   handlers: Partial<Handlers>,

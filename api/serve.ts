@@ -22,9 +22,8 @@ interface RefusedRequests {
 }
 
 /**
- * Answers requests that the server's parser refuses before any route gets them, because they are not HTTP, too large or
- * too slow. For an address with an unencoded ñ or accent, as curl sends it, the answer explains the encoding. The
- * connection is then closed.
+ * Answers requests that the server's parser refuses before any route gets them: not HTTP, too large or too slow. An
+ * address with an unencoded ñ or accent, as curl sends it, gets an answer about encoding. The connection is closed.
  */
 function answerMalformed(server: Server, { baseUrl, log }: RefusedRequests): void {
   const answering = new WeakMap<Duplex, ServerResponse>();
@@ -104,8 +103,8 @@ interface ServeOptions extends RefusedRequests {
 }
 
 /**
- * Starts to listen. `stop` closes connections itself, because clients and load balancers open connections ahead without
- * a request, and the server would wait for these until keep-alive ends.
+ * Starts to listen. `stop` waits for the answers of running requests and then closes all connections. Otherwise the
+ * server would wait until keep-alive ends, because clients and load balancers open connections in advance.
  * @throws when the port cannot be opened
  */
 export async function serve(listener: RequestListener, options: ServeOptions): Promise<Serving> {
@@ -154,8 +153,8 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
 }
 
 /**
- * Makes a check that returns null when this process is ready for look-ups. Otherwise it returns a text that names the
- * store that does not answer, or the required registers that were never loaded.
+ * Makes a check that returns null when this process is ready for look-ups. Otherwise the check returns a text: which
+ * store does not answer, or which required registers were never loaded.
  */
 export function makeReadiness(
   catalogue: Catalogue,

@@ -17,8 +17,8 @@ export interface Account {
 type NewAccount = Pick<Account, 'name' | 'plan' | 'email' | 'contract'>;
 
 /**
- * Makes an account, which has no token yet. Each call makes another account. If the process dies after the commit, the
- * account stays, and a repeat of the call makes a second one.
+ * Makes an account without a token and returns its id. Each call makes another account. A caller that dies after the
+ * commit and repeats the call therefore makes a second account.
  */
 export async function createAccount(pool: Pool, { name, plan, email, contract }: NewAccount): Promise<number> {
   return inTransaction(pool, async (client) => {
@@ -55,8 +55,8 @@ function accountOf({ contracts, ...account }: AccountRow): Account {
 }
 
 /**
- * Repeating the call changes nothing. Every API process sees the new plan within 5 seconds. The account's webhooks stop
- * when the new plan does not include watch lists. They start again when the account gets a plan with watch lists.
+ * Gives the account another plan. Repeating the call changes nothing. Every API process sees the new plan within 5
+ * seconds. A plan without watch lists stops the account's webhooks. A plan with watch lists starts them again.
  * @returns false when the account does not exist
  */
 export function changePlan(pool: Pool, accountId: number, plan: string): Promise<boolean> {
@@ -73,8 +73,7 @@ export function changePlan(pool: Pool, accountId: number, plan: string): Promise
 }
 
 /**
- * Sets the mail address for notices about the account's webhooks. With null the account gets no such mail. Repeating
- * the call changes nothing.
+ * Sets the mail address for notices about the account's webhooks. Null ends these mails. The call may be repeated.
  * @returns false when the account does not exist
  */
 export async function changeEmail(pool: Pool, accountId: number, email: string | null): Promise<boolean> {
@@ -91,9 +90,9 @@ export async function planNames(pool: Pool): Promise<string[]> {
 export type CreditOutcome = 'credited' | 'already_credited' | 'other_units' | 'no_account';
 
 /**
- * Adds prepaid units to an account. Each reference of a purchase is credited once, so repeating the call changes
- * nothing. A repeated reference with another number of units is refused. Every API process knows the new units within
- * a second.
+ * Adds prepaid units to an account. The call may be repeated, because one `reference` (of a purchase) adds its units
+ * only once. A repeated reference with another number of units is refused. Every API process knows the new units within
+ * 1 s.
  */
 export async function creditUnits(
   pool: Pool,

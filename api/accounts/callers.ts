@@ -46,10 +46,9 @@ const tokenLimits: LastKnownLimits = {
 export type Identify = (authorization: string | undefined) => Promise<Caller>;
 
 /**
- * Makes the function that finds a request's caller by the Authorization header. The made function throws the problems
- * below.
+ * Makes the function that finds a request's caller by the Authorization header. That function throws:
  * @throws ApiProblem sin_token, token_invalido, token_revocado or token_sandbox for a missing or refused token;
- *   servicio_no_disponible when the token's state is not known and PostgreSQL does not answer
+ *   servicio_no_disponible when PostgreSQL does not answer and this process does not know the token's state
  */
 export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
   const states = makeLastKnown((id: string) => readTokenState(pool, id), tokenLimits);
@@ -128,9 +127,9 @@ export type IdentifyReader = (authorization: string | undefined) => Promise<Call
 const readerWaitMs = 500;
 
 /**
- * Makes the function that finds the caller of a calendar request. The calendar is public, so the sandbox token opens
- * it. While PostgreSQL does not answer, every token of the right form opens the calendar, because `identify` checks the
- * form without PostgreSQL. The made function throws the problems below.
+ * Makes the function that finds the caller of a calendar request, or null for an unnamed caller. The calendar is
+ * public, so the sandbox token opens it. While PostgreSQL is down, every token of the right form opens the calendar.
+ * The made function throws:
  * @throws ApiProblem sin_token, token_invalido or token_revocado for a missing or refused token
  */
 export function makeIdentifyReader(identify: Identify, waitMs = readerWaitMs): IdentifyReader {

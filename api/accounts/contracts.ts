@@ -53,8 +53,8 @@ export async function listContracts(pool: Pool, accountId: number | null, limit:
 }
 
 /**
- * Ends a contract. Every API process sees the end within 5 seconds. The row stays as history. Repeating the call
- * changes nothing: a contract that was ended at once keeps the time of its end.
+ * Ends a contract and keeps its row as history. Every API process sees the end within 5 seconds. Repeating the call
+ * changes nothing: the time of the first immediate end stays.
  * @param lastDay the contract's new last day, or null to end it at once
  * @returns null when the contract does not exist
  * @throws pg's error with SQLSTATE 23514 when the last day is before the first day

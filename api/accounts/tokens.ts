@@ -2,8 +2,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /**
- * A token is `pad_live_<id>_<secret>`. The id finds the token's row. The secret is 24 random bytes, and only its
- * SHA-256 is stored. A plain hash is enough, because nobody can guess 192 random bits.
+ * A token is `pad_live_<id>_<secret>`. The id finds the token's row, which has only the SHA-256 of the secret. A plain
+ * SHA-256 is enough, because nobody can guess the secret's 192 random bits.
  */
 const tokenForm = /^pad_live_([0-9a-f]{16})_([0-9a-f]{48})$/;
 
@@ -18,8 +18,8 @@ export function secretMatches(secret: string, storedSha256: Buffer): boolean {
 }
 
 /**
- * Each call makes another token. The token's text exists only in the return value. If the process dies before it shows
- * the text, the token's row stays in the table, but nobody can use it.
+ * Makes a token and returns its text, which is stored nowhere. Each call makes another token. If the process dies
+ * before it shows the text, nobody can use the token, and the token's row stays.
  * @returns null when the account does not exist
  */
 export async function createToken(pool: Pool, accountId: number): Promise<{ id: string; token: string } | null> {
@@ -50,9 +50,8 @@ export async function listTokens(pool: Pool, accountId: number | null, limit: nu
 }
 
 /**
- * Revokes a token. Every API process refuses the token within 5 seconds. Repeating the call changes nothing: the time
- * of the first revocation stays.
- * @returns the time of the revocation, or null when the token does not exist
+ * Revokes a token. Every API process refuses the token within 5 seconds. The call may be repeated.
+ * @returns the time of the first revocation, or null when the token does not exist
  */
 export async function revokeToken(pool: Pool, id: string): Promise<Date | null> {
   const { rows } = await pool.query<{ revoked_at: Date }>(

@@ -93,16 +93,13 @@ export interface Calendar {
     limit: number,
   ): Answered<{ resumen: UpcomingSummary; data: UpcomingDueDate[]; meta: ScheduleMeta }>;
   /**
-   * Returns the due dates on or after the day `question.from`, ascending. The last of them is that of December of the
-   * last covered year, which falls in January of the year after.
+   * Returns the due dates on or after the day `question.from`, ascending. The list ends with December of the last
+   * covered year, which is due in January of the next year.
    */
   dueDatesFrom(question: DueDatesQuestion): Answered<{ dueDates: DueDate[]; meta: ScheduleMeta }>;
 }
 
-/**
- * Makes a calendar that does no I/O: the same data give the same answers. The calendar remembers the years that it
- * computed, so new data need a new calendar.
- */
+/** Makes a calendar that does no I/O. The calendar keeps the years that it has computed, so new data need a new one. */
 export function makeCalendar(data: CalendarData): Calendar {
   const holidayOn = makeHolidayOn(data.holidays);
   const metas = makeMetas(data);
@@ -173,8 +170,8 @@ function dueDateFunctions(
 }
 
 /**
- * Returns a year's holidays and non-working days, ascending. A day that is both is listed as a holiday, because a
- * holiday is for everybody and a non-working day only for the public sector.
+ * Returns a year's holidays and non-working days, ascending. A day that is both is listed as a holiday: a holiday is
+ * for everybody, a non-working day only for the public sector.
  */
 function listedDays(
   year: number,

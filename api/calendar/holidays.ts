@@ -4,9 +4,8 @@ import { type DayNumber, dayNumberOf, isWeekend, perYear, toDate, toDayNumber, w
 import type { Decree, Holiday } from './types.ts';
 
 /**
- * The first and last year about which the calendar answers. Before Ley 26331 (June 1994) holidays moved to Mondays, and
- * 1995 is the first whole year after that law. The last year follows from no law. It only bounds the years that
- * requests can ask for.
+ * The first and last year about which the calendar answers. 1995 is the first whole year after Ley 26331 (June 1994).
+ * Before that law, holidays moved to Mondays. The last year follows from no law: it only bounds the requests.
  */
 export const holidayYears = { desde: 1995, hasta: 2199 } as const;
 
@@ -46,9 +45,9 @@ function dayIn(year: number, { on }: Holiday): DayNumber {
 export type ReasonOf = (day: DayNumber, sector: Sector) => string | null;
 
 /**
- * Makes the function for both calendars of business days, the general calendar and the public sector's (TUO Ley 27444
- * art. 145; Código Tributario, Título Preliminar, Norma XII). Both leave out weekends and holidays. The public sector's
- * calendar also leaves out the non-working days that decrees name.
+ * Makes the function that returns why a day is not a business day, or null for a business day. In both sectors weekends
+ * and holidays are not business days. In the public sector the non-working days of decrees are not business days
+ * either. Sources: TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII.
  */
 export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNumber, NonWorkingDay>): ReasonOf {
   return (day, sector) => {
@@ -95,8 +94,8 @@ export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumbe
 }
 
 /**
- * Returns the first and last day of the longest run of consecutive years whose decrees are all loaded. When two runs
- * are equally long, the later run is returned. When no year is complete, `hasta` is before `desde`.
+ * Returns the first and last day of the longest run of consecutive years whose decrees are all loaded. Among equally
+ * long runs the latest wins. When no year is complete, `hasta` is before `desde`.
  */
 export function completeDays(decrees: readonly Decree[]): { desde: string; hasta: string } {
   const complete = new Set(decrees.map((decree) => decree.completesYear).filter((year) => year !== null));

@@ -48,8 +48,8 @@ const tableFile = z.strictObject({
 
 /**
  * Parses an operator's file with a decree of non-working days. `completesYear` is optional. The file looks like
- * `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true,
- * "days": [{"date": "2026-07-27", "name": "…"}], "completesYear": 2026}`.
+ * `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true, "days": [{"date": "2026-07-27",
+ * "name": "…"}], "completesYear": 2026}`.
  */
 export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<Decree> {
   const read = readJson(text, decreeFile);
@@ -65,10 +65,10 @@ export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<
 }
 
 /**
- * Parses an operator's file with a published schedule of twelve periods. The file looks like
- * `{"year": 2027, "source": "…", "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …, "4-5": …, "6-7": …,
- * "8-9": …, "good_taxpayers": …}, …}}`. Dates may differ from `ruleDueDates`, because the tax authority decides. But
- * each date must be a business day in the month after its period, and later than the previous group's date.
+ * Parses an operator's file with a published schedule of twelve periods. The file looks like `{"year": 2027, "source":
+ * "…", "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …, "4-5": …, "6-7": …, "8-9": …, "good_taxpayers": …},
+ * …}}`. Each date must be a business day in the month after its period, and later than the previous group's date. A
+ * date may differ from `ruleDueDates`, because the tax authority decides.
  */
 export function parseTable(text: string, holidays: readonly Holiday[]): Parsed<PublishedTable> {
   const read = readJson(text, tableFile);
@@ -105,8 +105,8 @@ function rowProblems(period: string, row: DueDatesByGroup | undefined, holidayOn
 }
 
 /**
- * Whether the table is Anexo II (due dates of taxpayers' electronic registers). Each date of Anexo II is one business
- * day before the same date of Anexo I.
+ * Whether the table is Anexo II (due dates of taxpayers' electronic registers) and not Anexo I (due dates of tax
+ * returns). Each date of Anexo II is one business day before its date in Anexo I.
  */
 function isRegistersSchedule({ year, periods }: PublishedTable, holidayOn: HolidayOn): boolean {
   if (year < firstYearOfRule) return false;

@@ -43,8 +43,8 @@ export function makeSchedule(tables: readonly PublishedTable[], holidayOn: Holid
     yearOf: scheduleOf,
     from(from, group, today) {
       const { desde, hasta } = covered(today);
-      // A period of December is due in the next January. So the list also has the December before the first covered
-      // year, if the rule for due dates applied then (from 2023 on).
+      // The list begins with the December before the first covered year, because that December is due in January of the
+      // first year. The rule for due dates must already have applied (from 2023 on).
       const periods = desde > firstYearOfRule ? [scheduleOf(desde - 1).at(-1)!] : [];
       for (let year = desde; year <= hasta; year += 1) periods.push(...scheduleOf(year));
       return periods.filter(({ dates }) => dates[group] >= from).map((period) => dueDateOf(period, group));

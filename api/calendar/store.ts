@@ -17,9 +17,9 @@ export type Addition = NewAddition & { id: number; addedBy: string; reason: stri
 const maxAdditions = 10_000;
 
 /**
- * Stores an addition. If the newest addition of the same decree or year equals it, nothing is written and `isNew` is
- * false, so the call can be repeated. Earlier additions stay stored. The calendar uses only the last file of a decree.
- * It takes a year's due dates from the last table of the year, and the earlier tables are the history of these dates.
+ * Stores an addition and keeps all earlier ones. The calendar uses only the last file of a decree. A year's due dates
+ * come from the year's last table; the earlier tables show how the dates moved. The call may be repeated: an addition
+ * that equals the newest one of its decree or year is not written, and `isNew` is false.
  */
 export async function addToCalendar(
   pool: Pool,
@@ -88,9 +88,9 @@ export interface CalendarSourceLimits {
 }
 
 /**
- * Makes the source of the current calendar: the data of this release and operators' additions. The source reads the
- * additions every `pollMs`. While PostgreSQL does not answer, it serves the last known calendar without a time limit,
- * because an old calendar is better than none. Answers show in `actualizado_en` how old the data are.
+ * Makes the source of the current calendar: this release's data and operators' additions. The source reads the
+ * additions every `pollMs`. While PostgreSQL does not answer, the source serves the last known calendar without a time
+ * limit. An answer's `actualizado_en` shows the age of the data.
  */
 export function makeCalendarSource(
   shipped: CalendarData,
@@ -139,7 +139,7 @@ function describe(data: CalendarData, servedSince: Date): CurrentCalendar {
 
 /**
  * Returns the release's data with operators' additions. A later file of a decree replaces the earlier file, so that an
- * operator can correct it. All tables are kept in the order of loading, because a feed counts how often a date moved.
+ * operator can correct it. All tables are kept in the order of loading: a feed counts how often a date moved.
  */
 export function withAdditions(shipped: CalendarData, additions: readonly Addition[]): CalendarData {
   const decrees = new Map<string, Decree>();

@@ -34,9 +34,8 @@ export class PadronError extends Error {
 type Input = Record<string, unknown>;
 
 /**
- * Makes a client with one method per operation. Answers have types but are not checked, because v1 may gain fields that
- * a client must accept. The client never repeats a call. A caller that may repeat a batch should give the batch an
- * `idempotencyKey`.
+ * Makes a client with one method per operation. The client does not check answers against their types, because v1 may
+ * gain fields. The client never repeats a call. A caller may repeat a batch that has an `idempotencyKey`.
  */
 export function makeClient(options: ClientOptions): PadronClient {
   const methods = Object.entries<Operation>(operations).map(([name, operation]) => [

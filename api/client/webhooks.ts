@@ -20,7 +20,7 @@ export interface VerifyOptions {
 }
 
 /**
- * Thrown when a notice is not from the service, was changed on the way, or has a timestamp too far from now. Also
+ * Thrown for a notice that is not from the service, was changed on the way, or has a timestamp too far from now. Also
  * thrown when the secret, a header or the body has the wrong form.
  */
 export class WebhookError extends Error {
@@ -40,7 +40,7 @@ export class WebhookError extends Error {
 }
 
 /**
- * Checks the signature of a notice and parses it. The signature is Standard Webhooks' `v1` over
+ * Checks the signature of a notice and parses the notice. The signature is Standard Webhooks' `v1` over
  * `{delivery}.{seconds}.{body}`. The headers X-Service-* and webhook-* carry the same values.
  * @param body the bytes as they arrived, or their text; never a parsed object, which the signature does not cover
  * @param secret `whsec_…` as the API returned it; while a secret is being replaced, both secrets are valid

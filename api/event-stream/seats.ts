@@ -41,7 +41,7 @@ export interface SeatStanding {
 }
 
 /**
- * Renews the leases of the given seats in one statement and returns their states. A seat whose row is gone is left out.
+ * Renews the leases of the given seats in one statement. Returns the states of the seats that still have a row.
  * @param minRank the lowest rank of a plan that may open streams
  */
 export async function renewSeats(

@@ -16,7 +16,7 @@ export interface StreamLimits extends FeedLimits {
   maxOpenMs: number;
   /**
    * `checkMs` is the pause between two checks of the open streams, and `checkTimeoutMs` the longest time of a check.
-   * Together they must be less than 5 s, because a revoked token must stop working within 5 s.
+   * Their sum must be less than 5 s, because a revoked token must stop working within 5 s.
    */
   checkMs: number;
   checkTimeoutMs: number;
@@ -138,8 +138,8 @@ export class EventStreams {
   }
 
   /**
-   * Ends streams that are no longer allowed or too old, and wakes the other streams whose account has new events. Ends
-   * all streams when the check fails, because a revoked token must not read on while PostgreSQL is down.
+   * Ends streams that are too old or no longer allowed, and wakes every other stream whose account has new events. A
+   * failed check ends all streams. Otherwise a revoked token could read on while PostgreSQL is down.
    */
   async #check(): Promise<void> {
     const entries = [...this.#open.values()];

@@ -35,8 +35,8 @@ export class RunLost extends Error {
 /** The stored answers by account and key. PostgreSQL keeps them, so every API process can repeat an answer. */
 export interface IdempotentAnswers {
   /**
-   * Takes the key, or returns why the key cannot be taken. If the process dies afterwards, the key stays taken until
-   * its lease ends.
+   * Takes the key, or returns why it cannot be taken. If the process then dies, the key stays taken until its lease
+   * ends.
    * @param rawBody the request's body as it was sent; a repeated request must have a body with the same SHA-256
    */
   begin(accountId: number, key: string, rawBody: string): Promise<Begun>;
@@ -134,11 +134,11 @@ function sha256(text: string): Buffer {
 }
 
 /**
- * Reads the header Idempotency-Key. The IETF draft sends the key in quotes; a key without quotes is the same key.
+ * Reads the header Idempotency-Key. The IETF draft puts the key in quotes; a key without quotes is the same key.
  * @param values the header's values, one for each time that it was sent
  * @returns null when the header was not sent
- * @throws ApiProblem parametro_invalido when the key is empty, too long, not printable, sent twice, or when its closing
- *   quote is missing
+ * @throws ApiProblem parametro_invalido: the key is empty, too long, not printable, sent twice or lacks its closing
+ *   quote
  */
 export function readIdempotencyKey(values: readonly string[] | undefined): string | null {
   if (values === undefined) return null;

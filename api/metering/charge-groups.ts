@@ -6,8 +6,8 @@ import { chargeAccount, chargeMonths, type Use, unitsLeft, withoutDiskWait } fro
 import type { Clock } from './minute-limits.ts';
 
 /**
- * Longest time of the transaction that charges a group of requests. The transaction waits for no lock, so if it takes
- * longer, PostgreSQL is down or hangs.
+ * Longest time of the transaction that charges a group of requests. The transaction waits for no lock, so only a
+ * PostgreSQL that is down or hangs takes longer.
  */
 const groupTimeoutMs = 3_000;
 /** Longest time to charge one account alone. Such a charge may wait for a connection and for the account's rows. */
@@ -37,24 +37,24 @@ export interface ChargeGroupsDependencies {
 }
 
 /**
- * Charges requests in groups, each in one transaction. A group has all requests that are ready at the same moment, or
- * that arrive while an earlier group runs. The requests are answered after the group's statement and before its commit.
- * If the process dies before the statement, nobody is charged and nobody was answered. If it dies before the commit,
- * PostgreSQL rolls back, and the requests that were already answered are free. So a crash costs the customers nothing,
- * and the service at most one group.
+ * Charges requests in groups, each in one transaction. A group has the requests that are ready at the same moment, and
+ * those that arrived while the earlier group ran. Requests are answered after the group's statement and before its
+ * commit. So a crash costs the customers nothing, and the service at most one group:
+ * - Before the statement: nobody was answered and nobody is charged.
+ * - Before the commit: PostgreSQL rolls back, and the answered requests are free.
  */
 export class ChargeGroups {
   readonly #dependencies: ChargeGroupsDependencies;
   #waiting: Charge[] = [];
   #isCharging = false;
   /**
-   * The accounts that a group could not charge and that are charged alone now (see `#chargeAlone`), each on a
-   * connection of its own. Each has the list of the charges that arrive for it meanwhile.
+   * The accounts that are charged alone now, each on its own connection, because a group could not charge them (see
+   * `#chargeAlone`). An account's value has its charges that arrive meanwhile.
    */
   readonly #alone = new Map<number, Charge[]>();
   /**
-   * Number of connections on which accounts can still be charged alone. At the start it is half of the pool, so that
-   * accounts whose rows are locked leave the other half to everybody else.
+   * Number of connections on which accounts can still be charged alone. It starts at half of the pool. Otherwise
+   * accounts whose rows are locked could take every connection.
    */
   #freeSlots: number;
   readonly #waitingForSlot: (() => void)[] = [];
@@ -149,8 +149,8 @@ export class ChargeGroups {
         this.#inSlot(() => this.#chargeFitting(accountId, month, charges, requireWaiting)),
       );
     } catch (error) {
-      // `queue` has the account's charges that came meanwhile. They would now wait for the same row, and so longer than
-      // the timeout. So they are refused too.
+      // `queue` has the account's charges that came meanwhile. They are refused too. Otherwise they would wait for the
+      // same locked row, and so longer than the timeout.
       for (const { reject } of [...charges, ...queue.splice(0)]) reject(error);
     }
     this.#alone.delete(accountId);
@@ -172,8 +172,8 @@ export class ChargeGroups {
   }
 
   /**
-   * Charges the account for all charges at once. If its units do not suffice, a round refuses the charges that do not
-   * fit, at least one, and the next round tries again with the rest.
+   * Charges the account for all charges at once. If the account's units do not suffice, a round refuses the charges
+   * that do not fit, at least one. The next round charges for the others.
    */
   async #chargeFitting(
     accountId: number,
@@ -238,9 +238,9 @@ function refuseUnfit(charges: readonly Charge[], use: Use, refusalOf: (use: Use)
 const answersLeave = nextTurn;
 
 /**
- * Rejects after `timeoutMs`, but the work goes on. So the work must call `requireWaiting` after its last wait and
- * before it commits. `requireWaiting` throws when the time is over. By then the requests were answered without this
- * charge, so they must not be charged.
+ * Rejects after `timeoutMs`, but does not stop the work. After the time the requests are answered without this charge,
+ * so the work must not charge them any more. The work must therefore call `requireWaiting` after its last wait and
+ * before it commits. `requireWaiting` throws when the time is over.
  */
 async function giveUpAfter(timeoutMs: number, work: (requireWaiting: () => void) => Promise<void>): Promise<void> {
   let isGivenUp = false;

@@ -35,8 +35,8 @@ export function unitsLeft({ limit, used, prepaid }: Use): number {
 
 /**
  * Settings of a transaction that only charges. The commit does not wait for the disk: a PostgreSQL that crashes forgets
- * at most its last second of charges, in the customers' favour. If the API's machine is lost in the middle of the
- * transaction, the rows stay locked for at most 5 s.
+ * at most its last second of charges, in the customers' favour. If the API's machine is lost during the transaction,
+ * PostgreSQL ends the transaction after 5 s and frees its rows.
  */
 export const withoutDiskWait = `SET LOCAL synchronous_commit = off; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
 /**
@@ -47,10 +47,10 @@ const withSettings = `set_config('synchronous_commit', 'off', true),
                      set_config('idle_in_transaction_session_timeout', '5s', true)`;
 
 /**
- * Charges many accounts in one statement. Each account is charged all of its units or none, and only from the month's
- * units, not from prepaid units. The statement leaves out an account whose month has too few units or no row yet. It
- * also leaves out an account whose row another transaction has locked, so that a busy account does not delay the
- * others. Such statements never wait for each other, so they cannot deadlock.
+ * Charges many accounts in one statement, each for all of its units or none. It takes only the month's units, not
+ * prepaid units. Such statements never wait for each other, so they cannot deadlock. The statement leaves out:
+ * - an account whose month has too few units or no row yet
+ * - an account whose row another transaction has locked; otherwise a busy account would delay all others
  * @returns the use of each charged account after the charge
  */
 export async function chargeMonths(
@@ -83,8 +83,8 @@ const lockTimeout = `SET LOCAL lock_timeout = '3s'`;
 const lockNotAvailable = '55P03';
 
 /**
- * Charges one account all the units or none. The month's units go first, and then the prepaid units. The charge waits
- * for other transactions on the account's rows. The caller must commit; without a commit nothing is charged.
+ * Charges one account all the units or none, first from the month's units, then from the prepaid units. The charge
+ * waits for other transactions on the account's rows. Nothing is charged until the caller commits.
  * @returns the use after the charge; `isCharged` is false when the units did not suffice and nothing was charged
  * @throws ApiProblem servicio_no_disponible when the rows stay locked for too long
  */
@@ -117,9 +117,9 @@ export async function chargeAccount(
   }
 }
 
-// A statement sees rows as they were when it began, but the rows that it locks as they are now. So it locks the row with
-// the prepaid units (account_quota) and the month's row, before it compares their units with the charge. Every charge
-// locks the two rows in this order.
+// The statement locks both rows before it compares their units with the charge, because only a locked row is read as it
+// is now. An unlocked row is read as it was when the statement began. Every charge locks first the row with the prepaid
+// units (account_quota) and then the month's row. With two orders, two charges could deadlock.
 const chargeAccountText = `
   WITH held AS (
     SELECT p.lookups_per_month AS "limit", m.used, q.prepaid,

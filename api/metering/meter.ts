@@ -21,8 +21,8 @@ export interface Standing {
 }
 
 /**
- * An account's use is not read again for this time after it was read. So an account that has no units left may still be
- * refused for this time after it has got prepaid units.
+ * How long an account's use counts as fresh after it was read. An account without units may be refused for this long
+ * after it has got prepaid units.
  */
 export const freshMs = 1_000;
 /** Look-ups are answered without charge for at most this long after PostgreSQL began to fail. */
@@ -70,10 +70,10 @@ export class Meter {
   }
 
   /**
-   * Call this before a look-up, so that an account without units causes no look-up. Nothing is reserved: other requests
-   * may use the units meanwhile, and only `charge` decides.
-   * @throws ApiProblem cuota_agotada when the units do not suffice; servicio_no_disponible when PostgreSQL had to be
-   *   asked for the units and did not answer
+   * Checks the units before a look-up, so that an account without units causes no look-up. Nothing is reserved: other
+   * requests may use the units meanwhile, and only `charge` decides.
+   * @throws ApiProblem cuota_agotada when the units do not suffice; servicio_no_disponible when the units are not known
+   *   here and PostgreSQL does not answer
    */
   async requireUnits({ accountId }: Payer, units: number): Promise<void> {
     let known = this.#knownOf(accountId);
@@ -85,8 +85,8 @@ export class Meter {
   }
 
   /**
-   * Charges all the units or none. Call this last and send the answer at once, because the charge is committed in the
-   * next turn of the event loop. If the process dies before that, the look-up is free.
+   * Charges all the units or none. Call this last and send the answer at once, because the commit follows in the next
+   * turn of the event loop. If the process dies before the commit, the look-up is free.
    * @throws ApiProblem cuota_agotada when the units do not suffice; servicio_no_disponible when the units cannot be
    *   charged and `#admitUncharged` does not let the look-up pass
    */
@@ -101,7 +101,7 @@ export class Meter {
 
   /**
    * Charges in the caller's transaction, so that the charge and the stored answer are committed together or not at all.
-   * The account's rows stay locked until that transaction ends, so commit soon.
+   * Commit soon, because the account's rows stay locked until the commit.
    * @throws ApiProblem cuota_agotada when the units do not suffice; servicio_no_disponible when the account's rows stay
    *   locked for too long
    * @throws pg's errors
@@ -125,10 +125,9 @@ export class Meter {
   }
 
   /**
-   * Lets a look-up pass without charge while PostgreSQL does not answer, if the account's last known units suffice and
-   * `servedUnchargedMs` is not over. Otherwise throws servicio_no_disponible (503) and never a 429, because the current
-   * units are unknown. It also throws 503 when PostgreSQL answers and the charge only waited too long for its
-   * account's rows.
+   * Lets a look-up pass without charge while PostgreSQL does not answer. The account's last known units must suffice,
+   * and `servedUnchargedMs` must not be over. Otherwise it throws servicio_no_disponible (503), not 429, because the
+   * current units are unknown. It also throws 503 when only the account's rows were locked for too long.
    */
   #admitUncharged(accountId: number, units: number, cause: unknown): void {
     const known = this.#knownOf(accountId);

@@ -7,7 +7,7 @@ import { type MinuteLimits, type MinuteStanding, type MinuteSubject, minuteMs, s
 
 /**
  * Counts one request of the subject in the current minute, and sets the headers that show how many requests are left.
- * @throws ApiProblem limite_por_minuto; its Retry-After is the time to the next minute
+ * @throws ApiProblem limite_por_minuto, with the seconds to the next minute as Retry-After
  */
 export async function countRequest(context: ApiContext, limits: MinuteLimits, subject: MinuteSubject): Promise<void> {
   const standing = await limits.count(subject);
@@ -24,9 +24,8 @@ export async function countRequest(context: ApiContext, limits: MinuteLimits, su
 }
 
 /**
- * Sets RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers. A window of `w` seconds has `q` units,
- * `r` units are left, and the next window begins in `t` seconds. Windows are fixed, not rolling. The three older
- * headers show the same minute.
+ * Sets RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers, and three older headers about the same
+ * minute. A fixed window of `w` seconds has `q` units, `r` are left, and the next window begins in `t` seconds.
  */
 function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: MinuteStanding, nowMs: number): void {
   const resetSeconds = secondsUntil(endsAtMs, nowMs);
@@ -47,9 +46,9 @@ function showMonth(context: ApiContext, { month, limit, remaining }: Standing, n
 }
 
 /**
- * Makes the middleware that runs after that of `makeAccess` on every route that charges units. The route checks its
- * input, calls `requireUnits`, looks up the data, and calls `charge` if the result costs units. Then the middleware
- * adds the month's units to the headers, also after an error.
+ * Makes the middleware that adds the month's units to the headers, also after an error. It runs after the middleware of
+ * `makeAccess` on every route that charges units. The route itself checks its input, calls `requireUnits`, looks up the
+ * data, and calls `charge` if the result costs units.
  */
 export function metered(meter: Meter): ApiMiddleware {
   return async (context, next) => {
@@ -63,14 +62,14 @@ export function metered(meter: Meter): ApiMiddleware {
 }
 
 /**
- * Counts a problem in the metric when a limit caused it, and ignores every other problem.
+ * Counts a problem in the metric when a limit caused the problem (429), and ignores every other problem.
  * @param caller undefined for the sandbox token, and for a token that could not be looked up
  */
 export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
 
 /**
- * The metric has the account's plan as a label, and not the account. With the account, a process would keep one counter
- * per account in memory, and everybody who reads the metrics would see which customers were refused.
+ * The metric has the account's plan as a label, not the account. Otherwise each process would keep a counter per
+ * account, and every reader of the metrics would see which customers were refused.
  */
 export function makeRefusalCounter(metrics: Registry): CountRefusal {
   const refusals = new Counter({

@@ -27,8 +27,8 @@ const storeTimeoutMs = 500;
 /** After a failure of PostgreSQL the process counts alone for this long and does not ask PostgreSQL. */
 const storeRestMs = 2_000;
 /**
- * Before a 429 this process asks the other processes to give back their unused requests. It asks again until it gets
- * some, or until this time is over.
+ * Before a 429, this process asks the other processes to give back their unused requests. It repeats the question until
+ * it gets some requests, or until this time is over.
  */
 const recallWaitMs = 150;
 /** Longest wait for the first answer of another process. */
@@ -64,10 +64,10 @@ interface Share {
 }
 
 /**
- * Limits the requests per clock minute. A minute begins at the same time for all processes. Each process takes small
- * shares of the minute's requests from one counter in PostgreSQL, and counts in memory what it uses of its share. So
- * not every request needs a write, and all processes together do not exceed the limit while PostgreSQL answers. While
- * it does not answer, each process counts its own requests alone. README.md explains which other designs were refused.
+ * Limits the requests per clock minute, which begins at the same time for all processes. Each process takes small
+ * shares of the minute's requests from one counter in PostgreSQL, and counts in memory what it uses. So few requests
+ * need a write, and all processes together stay within the limit. While PostgreSQL does not answer, each process counts
+ * only its own requests. README.md explains which other designs were refused.
  */
 export class SharedMinuteLimits implements MinuteLimits {
   readonly #shares = new Map<string, Share>();
@@ -84,7 +84,7 @@ export class SharedMinuteLimits implements MinuteLimits {
     this.#pool = pool;
     this.#notifications = notifications;
     this.#wallMs = wallMs;
-    // The library only counts, and its own limit (`points`) is never reached. This class compares the count with the
+    // The library only counts, so its own limit (`points`) is out of reach. This class compares the count with the
     // limit, because the library does not know the plans and cannot grant a share in part.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
     this.#shared = new RateLimiterPostgres({

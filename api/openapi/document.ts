@@ -46,7 +46,7 @@ function headersNamed(...names: (keyof typeof sharedHeaders)[]): ZodOpenApiHeade
 type Document = ReturnType<typeof createDocument>;
 
 /**
- * The OpenAPI 3.1 document of the whole API, made from the schemas that check requests and answers.
+ * Makes the OpenAPI 3.1 document of the whole API from the schemas that check requests and answers.
  * @param baseUrl the API's address without a slash at its end, or empty for the server that serves the document
  */
 export function makeDocument(baseUrl: string, examples: Examples): Document {
@@ -87,9 +87,10 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
 }
 
 /**
- * Adapts a schema for the document. A number in a query is checked as text with a pattern, but the document shows a
- * number. The document also shows the default, which zod omits for a transformed value. Schemas of answers forbid
- * undeclared fields, so that tests find them. The document allows undeclared fields, because v1 may gain fields.
+ * Adapts a schema for the document:
+ * - A number in a query is checked by a pattern, because a query is text. The document shows a number.
+ * - The document shows the default, which zod omits for a transformed value.
+ * - Schemas of answers forbid undeclared fields, so that tests find them. The document allows them: v1 may gain some.
  */
 const adaptSchema: ZodOpenApiOverride = ({ zodSchema, jsonSchema, io }) => {
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
@@ -170,8 +171,7 @@ function success(operation: Operation, answer: unknown) {
 }
 
 /**
- * Returns one response per error status, and the response 304 if the operation has it. The description of an error's
- * response lists the error codes of that status.
+ * Returns one response per error status, described by the status's error codes, and the operation's 304 if it has one.
  */
 function failures(operation: Operation): ZodOpenApiResponsesObject {
   const byStatus = new Map<number, ProblemCode[]>();

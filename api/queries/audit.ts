@@ -15,8 +15,8 @@ export interface NaturalPersonAnswers {
 export type RecordAnswers = (answers: NaturalPersonAnswers) => Promise<void>;
 
 /**
- * Makes the function that writes the audit rows. It runs before the answer is sent: if the process dies in between,
- * rows exist for an answer that nobody got, but no answer exists without rows. The RUC is stored as HMAC-SHA256 under a
+ * Makes the function that writes the audit rows. Call that function before the answer is sent. If the process dies in
+ * between, there are rows without an answer, but never an answer without rows. A row has the RUC's HMAC-SHA256 under a
  * key from the environment. With the key we can find who asked about a given RUC; the table alone names nobody.
  */
 export function makeAudit(pool: Pool, key: string): RecordAnswers {

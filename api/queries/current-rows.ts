@@ -56,8 +56,8 @@ export function makeReadCurrentRows(
 }
 
 /**
- * Returns the snapshot `before`, brought up to the rows that were read after it. If a row or change of the RUC is from
- * a newer edition than `before` has for its register, the newer edition replaces the register's edition.
+ * Returns the editions to show: those of the snapshot `before`, which was taken before the rows were read. A newer
+ * edition from `written` replaces its register's edition in `before`.
  * @param written the register and the number of the edition of each row or change of the RUC
  */
 export async function editionsOf(
@@ -75,7 +75,7 @@ export async function editionsOf(
 }
 
 /**
- * Finds a taxpayer's record in all registers. The daily register alone decides whether the taxpayer exists; the other
+ * Finds a taxpayer's record in all registers. Only the daily register decides whether the taxpayer exists. The other
  * registers only add fields to the record.
  * @throws ApiProblem servicio_no_disponible, or padron_no_disponible until the daily register is first loaded
  */
@@ -92,8 +92,8 @@ export function makeFindRecord(dependencies: FindRecordDependencies): FindRecord
 }
 
 /**
- * Checks that the store holds rows of a register before an answer says that a RUC is not in it. Without this check, a
- * store that lost a register's rows would answer that a RUC does not exist, or that nobody is on a list.
+ * Checks that the store holds rows of a register. Check before an answer says that a RUC is not in the register.
+ * Otherwise a store that lost its rows would deny that a RUC exists or that anybody is on a list.
  */
 export interface PresenceCheck {
   /** Remembers what a look-up of this RUC found. */
@@ -106,9 +106,9 @@ export interface PresenceCheck {
 const limits = { freshMs: 5_000, servesMs: 5_000, loadTimeoutMs: 2_000, retryAfterMs: 0, maxEntries: 10 };
 
 /**
- * Makes a check that usually costs one look-up. A query for any row of a register takes a quarter of a second at full
- * size, because the table is ordered by RUC. So the check first looks up the RUC that was last seen in the register.
- * Rows are marked as deleted and never removed, so a store that holds the register still has that RUC.
+ * Makes a check that usually costs one look-up: that of the RUC that was last seen in the register. Rows are marked as
+ * deleted and never removed, so a store that holds the register still has this RUC. Asking for any row of the register
+ * would take a quarter of a second at full size, because the table is ordered by RUC.
  */
 export function makePresenceCheck(taxpayers: Taxpayers, now?: () => number): PresenceCheck {
   const lastSeen = new Map<number, string>();

@@ -18,9 +18,9 @@ export type ChangedField = Pick<HistoryEntry, 'operacion' | 'campo' | 'antes' | 
 const operations = { c: 'alta', u: 'cambio', d: 'baja' } as const;
 
 /**
- * Makes one entry per field whose shown value differs. When a RUC appears in a register or leaves it, there is only one
- * entry, as in a watch list's events, because no field has both an old and a new value. When a RUC returns, that entry
- * is followed by one entry for each field that differs from its last row.
+ * Makes one entry per field whose shown value differs. When a RUC appears in a register or leaves the register, there
+ * is only one entry, as in a watch list's events: no field has both an old and a new value. When a RUC returns, more
+ * entries follow that one, for each field that differs from the RUC's last row.
  */
 export function entriesOf(
   ruc: string,
@@ -36,8 +36,9 @@ export function entriesOf(
 }
 
 /**
- * Makes the entry of a RUC that appears in a register or leaves it. Its field is `sanciones` in a register of barred
- * suppliers, the register's `presence.field` when it has one (such as `es_agente_retencion`), and otherwise `ruc`.
+ * Makes the entry of a RUC that appears in a register or leaves the register. The entry's field is `sanciones` in a
+ * register of barred suppliers. In any other register the field is `presence.field` (such as `es_agente_retencion`), or
+ * `ruc` if the register has no `presence.field`.
  */
 function presenceOf(
   ruc: string,

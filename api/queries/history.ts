@@ -21,8 +21,8 @@ export type FoundHistory =
     };
 
 /**
- * Returns a RUC's changes in all registers, newest first. `after` is the place of the last entry that the caller
- * already has. A RUC that the daily register never had also counts as found when another register has a change of it.
+ * Returns a RUC's changes in all registers, newest first, after the place `after` of the caller's last entry. A RUC
+ * counts as found when any register has a change of it, even if the daily register never had the RUC.
  * @throws ApiProblem servicio_no_disponible, or padron_no_disponible until the daily register is first loaded
  */
 export type FindHistory = (
@@ -80,8 +80,8 @@ export interface DatedChange extends ChangeKey {
 }
 
 /**
- * Sorts changes newest first: by the day of the data, then by register, then by edition. A change that arrives later
- * does not change the order of the others, so a cursor skips no entry and repeats none.
+ * Sorts changes newest first: by the day of the data, then by register, then by edition. A later change does not change
+ * the order of the changes before it, so a cursor skips no entry and repeats none.
  */
 export function inOrder(keys: readonly ChangeKey[], facts: FactsOf): DatedChange[] {
   const oldestFirst = [...keys].sort((one, other) => one.edition - other.edition);

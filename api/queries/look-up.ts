@@ -5,8 +5,8 @@ import { inSharedSpan } from '../../pipelines/runtime/tracing/span.ts';
 
 /**
  * Decides when a batch of look-ups is sent. While no query runs, a batch is sent in the next turn of the event loop, so
- * a single look-up does not wait. While a query runs, look-ups gather until that query ends, or until they have waited
- * `waitMs` and fewer than `inFlight` queries run.
+ * a single look-up does not wait. While a query runs, look-ups gather until the query ends. If fewer than `inFlight`
+ * queries run, look-ups gather no longer than `waitMs`.
  */
 interface BatchGate {
   /** DataLoader's batchScheduleFn, which DataLoader calls once per new batch with the function that sends the batch. */
@@ -39,8 +39,8 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   return {
     schedule(send) {
       gathered.push({ send, since: performance.now() });
-      // Do not call `send` here: DataLoader adds the key to its new batch only after this call returns. If the batch
-      // were sent earlier, the look-up would wait for ever.
+      // Do not call `send` here: DataLoader adds the key to its new batch only after this call returns. Otherwise the
+      // batch would be sent without the key, and the look-up would wait for ever.
       if (running === 0 || gathered.length > 1) setImmediate(sendDue);
       setTimeout(sendDue, limits.waitMs);
     },
@@ -56,10 +56,12 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
 }
 
 /**
- * Settings for short queries. A query gets one thread, because all look-ups share the engine. `wait_end_of_query` makes
- * the engine send a whole answer or an error, never the start of an answer. A granularity of 2 makes fine steps through
- * the index, which suit look-ups of single RUCs. The last three settings turn off features that help only long queries:
- * the newer analyzer, the move of conditions to PREWHERE and the condition cache. A look-up then costs a sixth less.
+ * Settings for short queries:
+ * - One thread per query, because all look-ups share the engine.
+ * - `wait_end_of_query`: the engine sends a whole answer or an error, never the start of an answer.
+ * - A granularity of 2 makes fine steps through the index, which suit look-ups of single RUCs.
+ * - The last three turn off features that help only long queries (newer analyzer, moving conditions to PREWHERE,
+ *   condition cache). A look-up then costs a sixth less.
  */
 const settings = {
   max_threads: 1,
@@ -88,8 +90,8 @@ export interface SharedQueryLimits {
 }
 
 /**
- * Makes a function that answers for one RUC. Calls that wait at the same time share one query. In traces the query
- * belongs to the first request that waits for it, and is linked with the other requests.
+ * Makes a function that answers for one RUC. Calls that wait at the same time share one query. Traces show the query
+ * under the first request that waits for it, with links to the other requests.
  */
 export function makeSharedQuery<Answer>(
   name: string,
@@ -126,9 +128,9 @@ export interface StoredRow {
 
 /**
  * Reads rows in ClickHouse's format RowBinary: ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row
- * String. Numbers are little endian, a string has its length before it as LEB128, and the rows have no order.
- * ClickHouse keeps superseded rows until it merges them away, so only the newest row per RUC and register is returned.
- * Rows marked as deleted are returned too, because the answer needs the edition with which a RUC left.
+ * String. Numbers are little endian. A string has its length before it as LEB128. Rows have no order. ClickHouse keeps
+ * superseded rows until it merges them away, so only the newest row per RUC and register is returned. Rows marked as
+ * deleted are returned too, because the answer needs the edition with which a RUC left.
  * @throws RangeError when the bytes end inside a row
  */
 export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
@@ -174,9 +176,9 @@ function readLength(bytes: Buffer, at: number): { length: number; start: number 
 }
 
 /**
- * Reads the current rows of RUCs, from all registers at once. Look-ups that wait at the same time share a query,
- * because the engine spends 1.5 ms of CPU per query and 0.08 ms per RUC. With one query per look-up, the engine could
- * answer only about 400 look-ups a second.
+ * Reads the current rows of RUCs, from all registers at once. Look-ups that wait at the same time share a query. The
+ * engine spends 1.5 ms of CPU per query, and only 0.08 ms per RUC. One query per look-up would limit the engine to
+ * about 400 look-ups a second.
  */
 export interface Taxpayers {
   /**
@@ -186,8 +188,8 @@ export interface Taxpayers {
   find(ruc: string): Promise<readonly StoredRow[]>;
   findMany(rucs: readonly string[]): Promise<readonly (readonly StoredRow[])[]>;
   /**
-   * Returns the RUC of any row in the register, or null when the store holds no row of it. After null, an answer must
-   * not claim that a RUC is not in the register.
+   * Returns the RUC of any row in the register, or null when the store has no row of the register. After null, an
+   * answer must not claim that a RUC is not in the register.
    */
   anyKeyOf(code: number): Promise<string | null>;
 }
@@ -220,8 +222,8 @@ export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits
 }
 
 async function readBatch(clickhouse: ClickHouseClient, rucs: readonly string[]): Promise<(readonly StoredRow[])[]> {
-  // The RUCs were checked to be only digits, so they are safe in the query's text and need no parameter. ClickHouse
-  // returns few superseded rows, so choosing the newest row in readTaxpayerRows costs less than sorting in the engine.
+  // The RUCs were checked to be only digits, so they are safe in the query's text. ClickHouse returns few superseded
+  // rows. readTaxpayerRows drops them, which costs less than sorting in ClickHouse.
   const bytes = await queryBytes(
     clickhouse,
     `SELECT ruc, register, version, is_deleted, row FROM taxpayer WHERE ruc IN (${rucs.join(',')}) FORMAT RowBinary`,

@@ -33,8 +33,8 @@ export interface RecordOnDayDependencies extends RecordDependencies {
 }
 
 /**
- * Milliseconds before the history (table `register_change`) is read again, when it lacks a change that the current rows
- * (table `taxpayer`) already have. The history is written first, but a replica may receive it later, and a rebuild
+ * Milliseconds before a second read of the history (table `register_change`), when it lacks a change that the current
+ * rows (table `taxpayer`) already have. The history is written first. But a replica may receive it later, and a rebuild
  * exchanges the two tables one after the other.
  */
 const retryAfterMs = 100;
@@ -72,8 +72,8 @@ async function cellsOn(
     .filter((name) => editions[name] !== undefined && rows[name] !== undefined)
     .map((name) => ({ register: name, row: rows[name]!, edition: editions[name]!.edition.number }));
   const areCurrent = wanted.every(({ row, edition }) => row.version <= edition);
-  // The history is read after the current rows (`rows`). If it were read before them, a change could arrive in between:
-  // the rows would have it, and the history would lack it.
+  // The history is read after the current rows (`rows`). Otherwise a change that arrives between the two reads would be
+  // in the rows and not in the history.
   let earlier = areCurrent ? [] : await changes.earlierRows(ruc).catch(throwUnavailable);
   for (let attempt = 1; ; attempt += 1) {
     const facts = await past.facts(namedEditions(wanted, earlier));
@@ -112,17 +112,18 @@ interface WantedRow {
 }
 
 /**
- * `cells` are the row that `edition` wrote, or the row that it replaced, in the columns of `edition`. They are null
- * when the register did not have the RUC.
+ * `cells` are the row, in the columns of `edition`. They are null when the register did not have the RUC. `edition` is
+ * the edition that wrote the row or, for a past row, the edition that replaced the row.
  */
 type RowOnDay = { edition: number; cells: readonly string[] | null } | 'unknown';
 
 /**
- * Returns a RUC's row as it was in `edition`. When no later edition wrote the row, this is the current row; otherwise
- * it is the row that the first later change replaced. A re-baseline (`parserVersion` in schemas/registers.ts) writes
- * every row again as today's parser reads it, which is no change. So if only a re-baseline wrote the row after
- * `edition`, the current row is returned, even for a RUC that the old parser missed: the register always had it.
- * Returns `unknown` if a later change wrote the row, but `earlier` lacks that change.
+ * Returns a RUC's row as it was in `edition`:
+ * - The current row, when no later edition wrote the row.
+ * - The current row, when only a re-baseline (`parserVersion` in schemas/registers.ts) wrote the row later. A
+ *   re-baseline writes every row again as today's parser reads it, which is no change, even for a RUC that the old
+ *   parser missed.
+ * - Otherwise the row that the first later change replaced, or `unknown` if `earlier` lacks that change.
  */
 export function rowOnDay(
   { register, row, edition }: WantedRow,

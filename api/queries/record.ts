@@ -14,9 +14,9 @@ import { newestChange, type ServedRegister, type ServedRegisters } from '../cata
 import type { StoredRow } from './look-up.ts';
 
 /**
- * Puts a row's cells into today's order of columns. `written` names the columns of the row. For a look-up as of a past
- * day, `known` names the columns of that day's edition, so that the answer shows no column that came later. A cell is
- * empty when `written` or `known` lacks its column.
+ * Puts a row's cells into today's order of columns. A cell is empty when `written` or `known` lacks its column.
+ * @param written the columns of the row
+ * @param known for a look-up as of a past day, the columns of that day's edition; a later column is not shown
  */
 export function cellsByName(
   register: RegisterName,
@@ -76,9 +76,9 @@ export function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
 
 /**
  * Returns the loaded registers for which ClickHouse has no row of the RUC, not even one that is marked as deleted.
- * Before an answer says that such a register lacks the RUC, a PresenceCheck (current-rows.ts) must pass for it, because
- * ClickHouse may have lost the register's rows. When the daily register lacks the RUC, the other registers do not
- * change the answer and are left out.
+ * ClickHouse may have lost their rows. So a PresenceCheck (current-rows.ts) must pass for these registers before an
+ * answer says that they lack the RUC. If the daily register lacks the RUC, only the daily register can be returned,
+ * because the others do not change the answer.
  */
 export function absentFrom(
   names: readonly RegisterName[],
@@ -134,8 +134,8 @@ export function sourcesOf(names: readonly RegisterName[], editions: ServedRegist
 export interface TaxpayerRows {
   padron_reducido: readonly string[];
   /**
-   * Null when the monthly register was never loaded or lacks the RUC. The monthly register has only some of the
-   * taxpayers, so a taxpayer that it lacks may exist all the same.
+   * Null when the monthly register was never loaded or lacks the RUC. The taxpayer may exist all the same, because the
+   * monthly register has only some of the taxpayers.
    */
   padron_mensual: readonly string[] | null;
   /** Whether the list has the RUC; null when the list was never loaded. */
@@ -144,8 +144,8 @@ export interface TaxpayerRows {
 }
 
 /**
- * The public record of a taxpayer. A value that no register states is null. A ubigeo that the catalogue does not know
- * stays as a code without names.
+ * Makes the public record of a taxpayer. A value that no register states is null. A ubigeo (code of a district) that
+ * the catalogue does not know stays as a code without names.
  */
 export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: UbigeoCatalogue): TaxpayerRecord {
   const { direccion, ...daily } = dailyFields(rows.padron_reducido);
@@ -185,8 +185,8 @@ export function dailyFields(cells: readonly string[]) {
 
 /**
  * Returns the fiscal address in one line: street, number, interior, flat, block, lot, kilometre, zone. Returns null
- * when all cells are empty. Only labels such as `NRO.` are added. Names of places are left out, because answers have
- * other fields for them. `SN` and `S/N` (no number) stay, because the register writes them.
+ * when all cells are empty. Only labels such as `NRO.` are added. Names of places are other fields of the answer. `SN`
+ * and `S/N` (no number) stay, because the register writes them.
  */
 function addressOf(cell: (name: DailyColumn) => string): string | null {
   const text = (name: DailyColumn) => carriedText(cell(name));

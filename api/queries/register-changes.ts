@@ -41,17 +41,16 @@ export interface RegisterChanges {
 const maxChanges = 250_000;
 
 /**
- * A look-up as of a day needs history only when the row has changed since that day, so few such look-ups come together.
- * They wait until the running query ends and then share the next one, because each query costs as much as reading a
- * dozen RUCs.
+ * Look-ups as of a day wait until the running query ends, and then share the next query. Few of them come together,
+ * because only a row that changed since the day needs history. Each query costs as much as reading a dozen RUCs.
  */
 const pastGate = { waitMs: 20, inFlight: 1 };
 
 const codesOfRecord = recordRegisters.map((name) => registers[name].code).join(',');
 
-// RUCs were checked to be only digits, and the numbers of registers and editions are our own, so all of them are safe
-// in the text of the queries below. After a repeated insert a change is stored twice until the copies are merged. The
-// copies are equal, so a query may read either.
+// The text of the queries below contains only RUCs, which were checked to be digits, and our own numbers of registers
+// and editions. So the text is safe. After a repeated insert ClickHouse stores a change twice until it merges the
+// copies. The copies are equal, so a query may read either.
 export function makeRegisterChanges(
   clickhouse: ClickHouseClient,
   limits: Pick<LookupLimits, 'maxKeys'>,

@@ -59,8 +59,8 @@ function stillRunning(): ApiProblem {
 }
 
 /**
- * Looks up the records and charges for them. If the process dies before the charge, the caller pays nothing. With a
- * key, one transaction stores the answer and charges, so a caller who paid gets the answer on a repeat.
+ * Looks up the records and charges for them. If the process dies before the charge, the caller pays nothing. With a key
+ * (`run`), one transaction stores the answer and charges. So a caller who paid gets the answer on a repeat.
  */
 async function answerNew(
   context: ApiContext,
@@ -78,8 +78,8 @@ async function answerNew(
   }
   await inTransaction(pool, async (client) => {
     await idempotentAnswers.keep(client, run, { body, holdsPersons: plan.persons.length > 0 });
-    // The charge locks a row that every look-up of the account writes. It comes last, so that those look-ups need not
-    // wait until the answer is stored.
+    // The charge comes last, because it locks a row that every look-up of the account writes. Otherwise these look-ups
+    // would wait until the answer is stored.
     if (charge > 0) await meter.chargeInTransaction(client, caller, charge);
   });
   return body;
@@ -89,8 +89,7 @@ async function lookUp(
   plan: BatchPlan,
   { catalogue, findRecord }: Pick<ApiDependencies, 'catalogue' | 'findRecord'>,
 ): Promise<{ body: string; charge: number }> {
-  // Take the snapshot before the look-ups, never after them. Then no record is older than the date in `meta`, and a
-  // newer record states its own date.
+  // Take the snapshot before the look-ups. Then no record is older than the date in `meta`; a newer one states its own.
   const editions = await catalogue.snapshot();
   const daily = editions.padron_reducido;
   if (daily === undefined) throw registerNotLoaded();

@@ -12,9 +12,8 @@ import type { Handlers } from '../router.ts';
 
 const feedType = 'text/calendar; charset=utf-8';
 /**
- * Number of feeds kept in memory: one of the holidays, and for each last digit of a RUC two of due dates (for good
- * taxpayers and for all others). Writing a feed takes some milliseconds, and all its subscribers get the same bytes all
- * day.
+ * Number of feeds kept in memory: one of the holidays, and two of due dates (for good taxpayers and for all others) for
+ * each last digit of a RUC. A feed takes some milliseconds to write, and then serves all its subscribers for the day.
  */
 const maxFeeds = 1 + 2 * digits.length;
 
@@ -79,8 +78,8 @@ interface Moment extends CurrentCalendar {
 }
 
 /**
- * Reads the calendar and the date once per answer, so that all parts of the answer agree when midnight in Lima passes
- * or a new decree is loaded meanwhile.
+ * Reads the calendar and the date once per answer. Otherwise the parts of an answer could disagree when midnight in
+ * Lima passes or a new decree is loaded.
  */
 function momentOf({ calendar, now }: Pick<ApiDependencies, 'calendar' | 'now'>): Moment {
   const current = calendar();

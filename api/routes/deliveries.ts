@@ -26,8 +26,8 @@ import type { Handlers } from '../router.ts';
 import { requireId, requireWebhook } from './webhooks.ts';
 
 /**
- * Largest number of attempts that are shown of one delivery; these are its last attempts. The retry schedule makes ten
- * attempts, so only a delivery that was sent again many times has more than are shown.
+ * Largest number of attempts that are shown of one delivery: the last ones. The retry schedule makes ten attempts, so
+ * only a delivery that was sent again many times has more than are shown.
  */
 const maxShownAttempts = 200;
 

@@ -67,8 +67,8 @@ function answerPage(context: ApiContext, type: string, text: string, { baseUrl, 
   sendCached(context, 'public, max-age=300', { tag, modifiedAt }, type, text);
 }
 
-// Pages load files only from the host that sent them. The requests that a reader tries out on a page go to `baseUrl`,
-// which may be another host name, so it is allowed too.
+// Makes the Content-Security-Policy of the pages. A page loads files only from its own host. Requests that a reader
+// tries out on a page go to `baseUrl`, which may be another host, so that host is allowed too.
 function contentPolicy(baseUrl: string): string {
   const api = baseUrl === '' ? '' : ` ${new URL(baseUrl).origin}`;
   return `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'${api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

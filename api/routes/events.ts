@@ -75,8 +75,8 @@ export function makeEventHandlers({
 
 /**
  * Reads the position in a cursor.
- * @throws ApiProblem parametro_invalido when the cursor is malformed, or is beyond this account's last position because
- *   it is another account's. Continuing from there would silently skip events.
+ * @throws ApiProblem parametro_invalido when the cursor is malformed, or is beyond this account's last position. Such a
+ *   cursor is another account's, and using it would silently skip events.
  */
 function placeOf(cursor: string, last: number): number {
   const after = Number(readCursor('eventos', cursor, ''));
@@ -97,8 +97,8 @@ function searchedTo({ hasta }: EventQuery, shownTo: number, last: number): numbe
 type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;
 
 /**
- * Makes the filter of the pages and of the stream. Besides the instants it has their days in Lima. Events are
- * partitioned by these days, so with them a query reads only the partitions that it needs.
+ * Makes the filter of the pages and of the stream. The filter has the instants and also their days in Lima. Events are
+ * partitioned by these days, so a query reads only the partitions that it needs.
  */
 function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventFilter, 'after'> {
   return {
@@ -111,8 +111,8 @@ function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventF
 }
 
 /**
- * Checks that no event after the position was removed. verEventos calls it after reading a page, so that events that
- * the retention removes meanwhile do not leave an unnoticed gap.
+ * Checks that no event after the position was removed. Call this after reading a page. Otherwise events that the
+ * retention removes during the read would leave an unnoticed gap.
  * @throws ApiProblem cursor_vencido when events after the position may have been removed
  */
 async function requireKept(pool: Pool, accountId: number, after: number): Promise<void> {

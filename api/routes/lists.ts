@@ -136,8 +136,8 @@ export function makeMemberHandlers({ catalogue, pool, taxpayers }: ApiDependenci
 }
 
 /**
- * Makes a function that answers whether the daily register has an added RUC. The RUCs are already in the list, so the
- * request must not fail any more. If ClickHouse is down or the register was never loaded, the function returns null.
+ * Makes a function that answers whether the daily register has an added RUC. The answer is null when ClickHouse is down
+ * or the register was never loaded. An error would be wrong, because the RUCs are already in the list.
  */
 async function makeIsHeld(
   taxpayers: Taxpayers,

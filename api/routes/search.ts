@@ -11,10 +11,7 @@ import type { Handlers } from '../router.ts';
 import type { Hit } from '../search/find-companies.ts';
 import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
 
-/**
- * Largest number of hits of one query over all its pages. A caller who needs more should ask a narrower question or
- * read the official file of the register.
- */
+/** Largest number of hits of one query over all its pages. A caller who needs more can narrow the query. */
 export const maxHits = 1_000;
 
 export function makeSearchHandlers(dependencies: ApiDependencies) {

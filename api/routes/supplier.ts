@@ -71,8 +71,9 @@ async function check({ ruc, givenDay, accountId, id }: Question, dependencies: A
 
 /**
  * Returns the RUC when it is a company's.
- * @throws ApiProblem ruc_formato or ruc_digito_verificador for a wrong RUC; for a natural person's RUC,
- *   contrato_requerido when the caller has no contract and solo_empresas when he has a contract
+ * @throws ApiProblem ruc_formato or ruc_digito_verificador for a wrong RUC
+ * @throws ApiProblem contrato_requerido for a natural person's RUC from a caller without a contract, solo_empresas from
+ *   a caller with a contract
  */
 function requireSupplier(context: ApiContext, text: string): string {
   const ruc = requireRuc(text);

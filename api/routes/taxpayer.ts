@@ -49,8 +49,8 @@ export function notInRegister(ruc: string, { edition }: ServedRegister): ApiProb
 }
 
 /**
- * Records an answer about natural persons in the audit, also when no record was found. Call it before the answer is
- * sent: if the process dies in between, the audit has rows for an answer that nobody got, but no answer lacks rows.
+ * Records an answer about natural persons in the audit, also when no record was found. Call this before the answer is
+ * sent. Then a process that dies in between leaves audit rows without an answer, but never an answer without rows.
  * @throws ApiProblem servicio_no_disponible
  */
 export async function auditAnswer(

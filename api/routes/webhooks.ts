@@ -130,7 +130,7 @@ export async function requireWebhook(pool: Pool, context: ApiContext, id: string
 }
 
 /**
- * Checks the form of an id, because PostgreSQL refuses some other texts with an error.
+ * Returns `text` if it has the form of an id. PostgreSQL would refuse some other texts with an error.
  * @throws ApiProblem recurso_no_encontrado when the text does not have the form of an id
  */
 export function requireId(text: string, what: string): string {

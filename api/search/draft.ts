@@ -16,8 +16,8 @@ export interface Selection {
   /** SQL for a row's place: how well its name matches (`place` of Rank in rank.ts). */
   place: string;
   /**
-   * All places that this SQL can give, lowest first. With fewer than two of them, the rows are not ordered by place. It
-   * is empty for the tier `any`.
+   * All places that this SQL can give, lowest first; empty for the tier `any`. With fewer than two places, the rows are
+   * not ordered by place.
    */
   places: readonly number[];
   conditions: readonly string[];
@@ -79,7 +79,7 @@ ORDER BY ${keys.join(', ')} LIMIT ${this.#rows}`;
   /**
    * Makes a SELECT of names at one place in groups. A group with `most` names or more is left out, because so many
    * names say nothing about the query.
-   * @param groups the conditions of each group. No name may be in two groups.
+   * @param groups the conditions of each group; no name may be in two groups
    */
   selectSmallGroups(place: number, groups: readonly (readonly string[])[], most: number): string {
     const { after, limit } = this.#question;

@@ -25,20 +25,20 @@ export interface FoundCompanies {
 }
 
 /**
- * Finds at most `limite` companies whose names match a query, best first, starting after the rank `after`. The index of
- * names (table `ranked_name`) proposes candidates. Only candidates that agree with the company's current row in the
- * register are returned. Rejects when ClickHouse does not answer in time.
+ * Finds at most `limite` companies whose names match a query, best first, after the rank `after`. The index of names
+ * (table `ranked_name`) proposes candidates. Only candidates that agree with the company's current row in the register
+ * are returned. Rejects when ClickHouse does not answer in time.
  */
 export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | null) => Promise<FoundCompanies>;
 
 /**
- * `most` is the largest number of rounds of candidates for a page. A page that would need more is returned with fewer
- * hits. Each round after the first asks for `more` candidates beyond the page.
+ * Limits of one page. `most` is the largest number of rounds of candidates. After the last round, the page is returned
+ * even with too few hits. Each round after the first asks for `more` candidates beyond the page.
  */
 const rounds = { most: 3, more: 0 };
 /**
- * The same limits for a search by ubigeo. Among its candidates are all names whose daily ubigeo is empty, one in a
- * thousand, and confirm() drops those whose monthly ubigeo is another.
+ * Limits of one page of a search by ubigeo. The candidates include all names whose daily ubigeo is empty, one in a
+ * thousand. confirm() then drops the companies whose monthly ubigeo is another than the wanted one.
  */
 const roundsByPlace = { most: 6, more: 200 };
 
@@ -61,7 +61,7 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
       hits.push(...confirmed);
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
       // propose() asks for no approximate names when the candidates fill the page or one of their names equals the
-      // query. If confirm() dropped such a candidate, they must be asked for after all, in another round.
+      // query. If confirm() dropped such a candidate, another round must ask for approximate names after all.
       const wantsGuesses = hits.length < search.guessBelow && !hits.some(isExact);
       const isUnasked = wantsGuesses && confirmed.length < candidates.length;
       if (isLast && !isUnasked) return { hits, next: null };
@@ -122,8 +122,8 @@ function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
 
 /**
  * Returns the candidates that agree with the company's current row in the register, in their order, each company once.
- * It drops superseded rows that are not merged away yet, names that an earlier parser read, and rows of an unfinished
- * edition. This loses no company: the index also has a row with its current name, at another place in the order.
+ * Dropped are superseded rows that are not merged away yet, names that an earlier parser read, and rows of an
+ * unfinished edition. No company is lost: the index also has a row with its current name, elsewhere in the order.
  */
 async function confirm(taxpayers: CurrentRows, candidates: readonly Candidate[], filters: Filters): Promise<Hit[]> {
   const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];
@@ -145,8 +145,8 @@ function agreesWith({ name, form, rank }: Candidate, company: Company): boolean 
 }
 
 /**
- * Compares two names without their spaces. An index that the last release folded may have another text of a name, whose
- * words it joined otherwise or whose form it did not find. Until it is rebuilt, its names must be found as before.
+ * Compares two names without their spaces. An index that the last release folded may have joined a name's words
+ * otherwise, or not have found its legal form. Until the index is rebuilt, its names must still be found.
  */
 function isSameText(...names: [FoldedName, FoldedName]): boolean {
   const [one, other] = names.map(({ base, form }) => `${base}${form}`.replaceAll(' ', ''));

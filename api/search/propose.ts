@@ -26,10 +26,9 @@ export interface Proposal {
 }
 
 /**
- * Asks the index for candidates, one tier (`Tier`) after another. Asks a tier only while the tiers before it have given
- * fewer than `enough` candidates. Names a few edits away (tier `near`) are asked for only when no name is the same as
- * the query, because such a query was not mistyped. The tiers `same` and `fewer` are asked only when nothing else was
- * found, so they cost nothing on other pages.
+ * Asks the index for candidates, one tier (`Tier`) after another, until the tiers have given `enough` candidates.
+ * - `near` (names a few edits away) only if no name is the same as the query: a query that is a name has no mistakes.
+ * - `same` and `fewer` only when nothing else was found, so they cost nothing on other pages.
  * @param given hits that were confirmed in earlier rounds
  */
 export async function propose(
@@ -77,8 +76,8 @@ export async function propose(
 type Ask = (tier: Tier) => ReturnType<NameStore['candidates']>;
 
 /**
- * Asks for names that are the same as the query, begin with it or have all its terms. Where few names have them, one
- * query answers for all.
+ * Asks for names that are the same as the query, begin with it or have all its terms. When few names match, one query
+ * of the tier `any` answers for all three.
  */
 async function certain(question: Omit<Question, 'tier'>, ask: Ask, enough: number): Promise<readonly Candidate[]> {
   const { terms, after } = question;
@@ -104,7 +103,7 @@ function isFew({ terms: { typed }, completions, beginnings, limit }: Omit<Questi
 
 /**
  * Returns the terms that the tier `fewer` leaves out, one at a time. If no name has a certain term, not even with a few
- * edits, only that term can be left out. Nothing is left out if two terms are such, or if only short terms would remain.
+ * edits, only this term can be left out. With two such terms, or if only short terms would remain, nothing is left out.
  */
 function droppedTerms(terms: Terms, known: readonly boolean[], near: readonly NearWords[]): number[] {
   const all = [...terms.whole, terms.last];

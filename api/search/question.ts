@@ -2,8 +2,8 @@ import type { Rank } from './rank.ts';
 import type { Terms } from './terms.ts';
 
 /**
- * A company must have one of the texts in `estados` and one in `condiciones`, as the register writes them, and an
- * ubigeo that begins with `ubigeo`. Null accepts every text.
+ * What a company must have: one of the texts in `estados` and one in `condiciones`, as the register writes them, and an
+ * ubigeo that begins with `ubigeo`. Null accepts every value.
  */
 export interface Filters {
   estados: readonly string[] | null;
@@ -12,8 +12,8 @@ export interface Filters {
 }
 
 /**
- * Words that complete a typed beginning. `more` means that `words` may lack some of them. Then a query of several words
- * also looks for the beginning in the names themselves (`endOf` in statements.ts).
+ * Words that complete a typed beginning. `more` means that `words` may lack some. Then a query of several words also
+ * looks for the beginning in the names themselves (`endOf` in statements.ts).
  */
 export interface Completions {
   words: readonly string[];
@@ -39,11 +39,14 @@ export interface NearWords {
 }
 
 /**
- * `name`: names that are the same as the query or begin with it. `words`: other names with all terms of the query, in
- * any order. `any`: the names of `name` and `words` together, in the table's order (by standing). `near`: names that
- * have all terms of the query when at least one is read with a few edits. On the first page (`after` is null) `near`
- * also returns names that need no edits, and propose.ts drops them. `same`: names that are the same as the query though
- * their words are joined otherwise. `fewer`: names that have all terms but one.
+ * Which names a statement finds:
+ * - `name`: names that are the same as the query or begin with the query.
+ * - `words`: other names with all terms of the query, in any order.
+ * - `any`: the names of `name` and `words` together, in the table's order (by standing).
+ * - `near`: names that have all terms when at least one is read with a few edits. On the first page (`after` is null)
+ *   also names that need no edits, which propose.ts drops.
+ * - `same`: names that are the same as the query except for how their words are joined.
+ * - `fewer`: names that have all terms but one.
  */
 export type Tier = 'name' | 'words' | 'any' | 'near' | 'same' | 'fewer';
 

@@ -2,14 +2,14 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { type Match, matches, type SearchQuery } from '../../schemas/http/search.ts';
 
 /**
- * A hit's position in the order of hits. Hits are ordered by `place`, then by standing (active and habido, active,
- * other), then by how little the legal form, the Ñ and the spelling differ from the query, then by length of the name
- * (the shorter first), then by RUC. The order is therefore total and the same in every process.
+ * A hit's position in the order of hits, which is the same in every process. Hits are ordered by `place`, then by
+ * `standing` (active and habido, active, other). Then come `mismatch` (how far the legal form, the Ñ and the spelling
+ * differ from the query), `length` of the name (shorter first) and `ruc`.
  */
 export interface Rank {
   /**
-   * 0 to 3 mean exacta, exacta_sin_forma, prefijo and palabras. 4 to 7 mean aproximada: with one, two or more edits, and
-   * last without one of the words.
+   * 0 to 3 are exacta, exacta_sin_forma, prefijo and palabras. 4 to 7 are aproximada: one edit, two edits, more edits,
+   * and one term left out.
    */
   place: number;
   standing: number;
@@ -69,8 +69,9 @@ export interface Positions {
 }
 
 /**
- * A key ends with a seal (HMAC) over its numbers and its question. So a caller cannot use a key with another question,
- * where its numbers mean nothing, and cannot change `given` to get more hits than the limit.
+ * Makes the writer and reader of position keys. A key ends with a seal (HMAC) over its numbers and its question. So a
+ * caller cannot use a key with another question, where its numbers mean nothing. Nor can he change `given` to get more
+ * hits than the limit.
  * @param secret the same in every process, because any process may get the request for the next page
  */
 export function makePositions(secret: string): Positions {

@@ -14,8 +14,8 @@ const maxNamesWithFewerWords = 1_000;
 
 /**
  * Makes the statement for a question.
- * @param firstRows the number of rows to read, in the table's order (standing, length, RUC). Null: the statement finds
- *   the best rows in the order of ranks. If that order differs from the table's, ClickHouse reads every matching row.
+ * @param firstRows the number of rows to read, in the table's order (standing, length, RUC). With null, the statement
+ *   finds the best rows in the order of ranks; where the orders differ, ClickHouse reads every matching row.
  */
 export function statementOf(question: Question, firstRows: number | null): Statement {
   const draft = new Draft(question, firstRows);
@@ -36,8 +36,9 @@ export function statementOf(question: Question, firstRows: number | null): State
 }
 
 /**
- * Makes the queries for names that are the same as the query and for names that begin with it. No name is the same when
- * none has the last typed word as a whole word. The second query is left out when no name begins with the query.
+ * Makes the queries for names that are the same as the query and for names that begin with it. The first is left out
+ * when no name has the last typed word as a whole word, because then no name is the same. The second is left out when
+ * no name begins with the query, but at least one query is made.
  */
 function names(draft: Draft, question: Question): string[] {
   const { terms, completions } = question;
@@ -75,8 +76,8 @@ function isSpelledOtherwise(draft: Draft, { base }: Terms): string {
 }
 
 /**
- * Makes the conditions for names that begin with the query. The conditions on words use indexes, so ClickHouse reads
- * few names. Without these conditions it would read all names when none begins with the query.
+ * Makes the conditions for names that begin with the query. Conditions on words use indexes, so ClickHouse reads few
+ * names. Without these conditions, ClickHouse would read all names when none begins with the query.
  */
 function goingOn(draft: Draft, { terms, completions, beginnings }: Question): string[] {
   const { base, typed, ends } = terms;

@@ -16,7 +16,7 @@ export interface Candidate {
 
 /**
  * Candidates in the order of ranks. `isWhole` means that no other candidates exist. If others exist in the tier `any`
- * (question.ts), only the first rows in the table's order were read. Better candidates may then be missing.
+ * (question.ts), only the first rows in the table's order were read, and better candidates may be missing.
  */
 export interface Candidates {
   candidates: readonly Candidate[];
@@ -33,15 +33,15 @@ export interface NameStore {
 }
 
 /**
- * Words are read for each served edition, after that edition is complete. Within one edition, words change only when
- * `padron rebuild` runs with a changed foldName(), so words that are an hour old are good enough.
+ * Words are read again for each served edition, once that edition is complete, and after an hour. Within one edition,
+ * words change only when `padron rebuild` runs with a changed foldName().
  */
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /**
- * Returns the sizes of the attempts that come before a full read. Each attempt reads only that many rows in the table's
- * order. If none finds enough names, the full read takes all matching rows in the order of ranks, which are very many
- * for a common word. Reading the names of 400 rows costs only as much as finding these rows.
+ * Returns the sizes of the attempts before a full read. An attempt reads only that many rows, in the table's order. If
+ * no attempt finds enough names, the full read takes all matching rows in the order of ranks, which are very many for a
+ * common word. An attempt with 400 rows costs little: reading their names takes as long as finding them.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   if (after !== null || tier === 'same' || tier === 'fewer') return [];
@@ -58,8 +58,8 @@ const settings = {
   enable_analyzer: 0,
   // This filter would run before the index of words and read every name: ten times the work (ClickHouse 26.7).
   use_top_k_dynamic_filtering: 0,
-  // If this setting were on, ClickHouse would read the columns of the query's other conditions for every name. Now it
-  // reads them only for the names that the index of words has chosen.
+  // Otherwise ClickHouse would read the columns of the query's other conditions for every name, and not only for the
+  // names that the index of words has chosen.
   use_skip_indexes_on_data_read: 0,
   max_execution_time: 2,
   max_rows_to_read: '20000000',
@@ -111,9 +111,10 @@ function byRank(one: Candidate, other: Candidate): number {
 }
 
 /**
- * Returns the rows of `first` that are certain to rank before every unread row. In the tier `near`, only rows with the
- * fewest edits are certain. If the query has a legal form or an Ñ, only rows with the best standing and no mismatch are
- * certain. A name that equals the query is always returned, because all such names are among the rows of `first`.
+ * Returns the rows of `first` that are certain to rank before every unread row. In the tier `name`, a name that equals
+ * the query is always certain, because `first` has all such names. Every other row must meet two conditions:
+ * - In the tier `near`, it has the fewest edits.
+ * - If the query has a legal form or an Ñ, the row has the best standing and no mismatch.
  */
 function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
   const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
@@ -152,7 +153,7 @@ function candidateOf(row: CandidateRow): Candidate {
 }
 
 /**
- * Rejects when the index of names lacks companies of the register, because an empty page would then be a false answer.
+ * Rejects when the index of names lacks companies of the register. Otherwise an empty page could be a false answer.
  * @throws ApiProblem padron_no_disponible when companies are missing, or the store's own error when it does not answer
  */
 export type RequireNames = () => Promise<void>;
@@ -162,15 +163,14 @@ export type RequireNames = () => Promise<void>;
  */
 const limits = { freshMs: 600_000, servesMs: 600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 /**
- * The index must have at least this share of the number of companies in `taxpayer`. Superseded rows count in both
- * numbers until they are merged away, but even so a complete index lacks far less than a tenth.
+ * The index must have at least this share of the number of companies in `taxpayer`. Both numbers count superseded rows
+ * until ClickHouse merges them away. The difference stays far below a tenth in a complete index.
  */
 const leastShare = 0.9;
 
 /**
  * Makes the function that checks whether the index of names is complete. The index is empty after the upgrade that
- * introduced it, or when ClickHouse lost it. Only a passed check is remembered. After a failed check, the next search
- * checks again.
+ * introduced it, or when ClickHouse lost its rows. Only a passed check is remembered.
  */
 export function makeRequireNames(names: NameStore): RequireNames {
   const complete = makeLastKnown(async (_: 'names') => {

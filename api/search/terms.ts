@@ -74,7 +74,7 @@ function endsOf({ same, parts }: Term, typed: string): readonly End[] {
 const typedRuc = /^(?:RUC|NUMERO|NUM|NRO|NO|Nº|N|DE)*([0-9]{11})$/;
 
 /**
- * Returns the digits of a query that is a RUC, with any spaces and signs between them. Returns null for any other
+ * Returns the digits of a query that is a RUC, with any spaces and signs between the digits. Returns null for any other
  * query. The check digit is not checked.
  */
 export function rucTyped(query: string): string | null {

@@ -11,7 +11,7 @@ const maxNearWords = 40;
 const maxMistypedWords = 8;
 
 /**
- * The words with the same first letter and length, sorted. The arrays have one element per word. An element of
+ * The words with one first letter and one length, sorted. The three arrays have one element per word. An element of
  * `letters` has one bit for each letter of its word. An element of `names` is the number of names that begin with its
  * word.
  */
@@ -22,9 +22,8 @@ interface Shelf {
 }
 
 /**
- * All words of companies' names, in memory. Completions and near words are found in less than a millisecond, while any
- * query to the store takes at least a millisecond. Words are stored by first letter and length, so a search skips most
- * words.
+ * All words of companies' names, in memory. A search takes less than a millisecond, and any query to the store at least
+ * one. Words are stored by first letter and length, so a search skips most words.
  */
 export class Vocabulary {
   readonly #shelves = new Map<string, Shelf>();
@@ -48,9 +47,9 @@ export class Vocabulary {
   }
 
   /**
-   * Returns for each term whether it is known: whether some name may contain it. The last term is also known when a
-   * word or a legal form begins with it. If one term is unknown, no name contains all of them. While the vocabulary is
-   * incomplete, every term counts as known.
+   * Returns for each term whether some name may contain the term. The last term is also known when a word or a legal
+   * form begins with it. If one term is unknown, no name contains all terms. While the vocabulary is incomplete, every
+   * term counts as known.
    */
   known({ whole, last, ends }: Terms): boolean[] {
     if (!this.#isWhole) return [...whole, last].map(() => true);
@@ -68,7 +67,7 @@ export class Vocabulary {
 
   /**
    * Returns the words that begin with the given letters, shortest first, at most `maxCompletions`. `more` is true when
-   * there are more such words, or when the vocabulary is not complete.
+   * the list may lack words: there are more, or the vocabulary is not complete.
    */
   completions(begin: string): Completions {
     const words: string[] = [];
@@ -80,8 +79,8 @@ export class Vocabulary {
   }
 
   /**
-   * Returns the words with which the wanted names may begin, and how many names begin with them. For a query of several
-   * words this is only its first word. For a query of one word these are all completions of that word.
+   * Returns the words with which the wanted names may begin, and the number of names that begin with them. For a query
+   * of several words, that is only the query's first word. For one word, it is every completion of the word.
    */
   beginnings({ typed }: Terms): Beginnings {
     const words: string[] = [];
@@ -164,8 +163,8 @@ function firstNotBefore(words: readonly string[], begin: string): number {
 }
 
 /**
- * Returns one bit for each letter that a word has. A digit shares the bit of a letter, so #near compares a few words
- * that it could have skipped.
+ * Returns one bit for each letter that a word has. Some digits share a letter's bit, so #near may compare a word in
+ * vain.
  */
 function lettersOf(word: string): number {
   let letters = 0;
@@ -183,9 +182,9 @@ function countBits(bits: number): number {
 let rows = Array.from({ length: 3 }, () => new Array<number>(64).fill(0));
 
 /**
- * Returns the number of edits between two words, or `most`+1 when there are more than `most`. An edit inserts, leaves
- * out or replaces a letter, or swaps two neighbours, and no letter is edited twice (optimal string alignment). Only
- * cells within `most` places of the diagonal are computed, because all other cells need more edits.
+ * Returns the number of edits between two words, or `most` + 1 when there are more than `most`. An edit inserts, leaves
+ * out or replaces a letter, or swaps two neighbours. No letter is edited twice (optimal string alignment). Only cells
+ * within `most` places of the diagonal are computed, because all other cells need more edits.
  */
 export function editsBetween(one: string, other: string, most: number): number {
   const tooMany = most + 1;

@@ -28,9 +28,9 @@ export function sanctionsIn(cells: CellsByRegister): NamedSanction[] {
 }
 
 /**
- * Returns whether the supplier is barred on `day`. "Not barred" is a claim about the sources that were read. So the
- * result is `no_determinado` when no sanction is known to be in force, and a required source is missing or the days of
- * a sanction cannot be read.
+ * Returns whether the supplier is barred on `day`. "Not barred" is a claim about all required sources. So without a
+ * sanction that is known to be in force, the result is `no_determinado` in two cases: a required source is missing, or
+ * the days of a sanction cannot be read.
  * @param isMissing whether a required register of bars was never loaded
  */
 export function procurementResult(

@@ -4,8 +4,8 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 const keptYears = 5;
 
 /**
- * Stores the exact answer of a check before the answer is sent. If the process dies in between, an answer is stored
- * that nobody got, but no answer is sent that was not stored.
+ * Stores the exact answer of a check. Call this before the answer is sent. A process that dies in between then leaves a
+ * stored answer that nobody got. The opposite order could send an answer that is not stored.
  */
 export async function keepCheck(pool: Pool, accountId: number, id: string, answer: string): Promise<void> {
   await pool.query({

@@ -5,8 +5,8 @@ import type { FindHistory } from '../queries/history.ts';
 import type { RegisterChanges } from '../queries/register-changes.ts';
 
 /**
- * A change in the daily register that a supplier check reports. When `campo` is `ruc`, the RUC appeared in the
- * register; otherwise the value of the field `campo` changed.
+ * A change in the daily register that a supplier check reports. If `campo` is `ruc`, the RUC appeared in the register.
+ * Otherwise the value of the field `campo` changed.
  */
 export interface RecentChange {
   fechaDato: string;
@@ -48,8 +48,8 @@ export function makeFindRecentChanges({ past, changes, findHistory }: RecentChan
 }
 
 /**
- * Returns the recent changes among the entries. It leaves out corrections and the changes that corrections undid,
- * because both come from a fault of this service and not from the taxpayer.
+ * Returns the recent changes among the entries. Corrections and the changes that they undid are left out, because both
+ * come from a fault of this service and not from the taxpayer.
  */
 export function recentChangesIn(entries: readonly HistoryEntry[], since: string): RecentChange[] {
   const undone = new Set(entries.flatMap(undoneBy));

@@ -23,10 +23,10 @@ export async function requirePublication(context: CommandContext, id: number): P
 
 /**
  * Takes an operator's decision in one transaction.
- * @param list the command that the error advises when the number does not exist: it lists the publications or editions
- * @param show the command that the error advises otherwise: it shows why the decision is refused
- * @throws CommandError when the decision is refused. For a publication that is older than the newest edition, its exit
- *   code is `exitStopped`, because the publication still waits.
+ * @param list the command that lists the publications or editions; the error advises it when the number does not exist
+ * @param show the command that shows why the decision is refused; the error advises it otherwise
+ * @throws CommandError when the decision is refused. The exit code is `exitStopped` for a publication that is older
+ *   than the newest edition, because that publication still waits.
  */
 export async function decide<Result>(
   context: CommandContext,
@@ -84,8 +84,8 @@ function gateFigure(value: number | string | null): string {
 }
 
 /**
- * A line of a file of rejects or of conflicts. The last line may only count the entries that the file does not list
- * (`omitted`). `raw`, which only rejects have, is the line as published, and may name a natural person.
+ * A line of a file of rejects or of conflicts. `raw`, the line as published, is only in rejects and may name a natural
+ * person. The last line may instead be `omitted`, the number of entries that the file does not list.
  */
 const listedLine = z.union([
   z.object({

@@ -54,8 +54,8 @@ export class CommandContext {
   }
 
   /**
-   * Reads the settings that a command needs from the environment. Settings that are missing there are read from
-   * `endpointsFile`, when a local stack runs.
+   * Reads the settings of a command from the environment. Missing settings are read from `endpointsFile`, which exists
+   * only while a local stack runs.
    * @throws CommandError that names every missing or wrong setting
    */
   configuration<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {

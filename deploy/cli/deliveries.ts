@@ -137,9 +137,10 @@ const wakeDeadlineMs = 3_000;
 const wakeSettings = temporalBlock.partial({ TEMPORAL_ADDRESS: true });
 
 /**
- * Reads the settings at once, so that a wrong address fails the command before it changes anything.
- * @returns a function that wakes the workflow of a webhook, as the api does. It resolves to false when no Temporal is
- *   configured. It also resolves to false when Temporal does not answer, and writes a note on standard error.
+ * Makes the function that wakes a webhook's workflow, as the api does. The settings are read at once, so that a wrong
+ * address fails the command before it changes anything.
+ * @returns the function, which resolves to false when no Temporal is configured. When Temporal does not answer, it also
+ *   resolves to false and writes a note on standard error.
  * @throws CommandError when the configured address is not an address
  */
 function wakeOf(context: CommandContext): (webhookId: string) => Promise<boolean> {
@@ -203,8 +204,8 @@ async function recover(context: CommandContext, webhook: string, options: Recove
 }
 
 /**
- * Waits until the recovery has ended or the time is over. The api sends the deliveries, so a recovery that has not
- * ended goes on without this command.
+ * Waits until the recovery has ended or the time is over. A recovery that has not ended goes on without this command,
+ * because the api sends the deliveries.
  */
 async function followRecovery(context: CommandContext, made: Recovery, timeoutSeconds: number): Promise<Recovery> {
   const deadline = Date.now() + timeoutSeconds * 1_000;

@@ -114,7 +114,7 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
 }
 
 /**
- * Wakes the workflow that carries out the operator's order. If this process dies before it does so, the worker's
+ * Wakes the workflow that carries out the operator's order. If this process dies before the wake-up, the worker's
  * sweeper finds the order. Temporal's client is imported only here, because listing editions does not need it.
  */
 async function wake(context: CommandContext, register: RegisterName): Promise<Client> {

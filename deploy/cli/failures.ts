@@ -1,8 +1,7 @@
 import { CommandError } from './context.ts';
 
 /**
- * Makes the text that the operator reads on standard error. It says what went wrong and what to do next, and never has
- * an engine's stack trace.
+ * Makes the text that the operator reads on standard error: what went wrong and what to do next, without stack traces.
  */
 export function explain(error: unknown): string {
   if (error instanceof CommandError) return lines(error.message, error.advice);
@@ -33,8 +32,8 @@ interface ConnectionError {
 }
 
 /**
- * Returns a sentence about the engine that does not answer, with its address if the error or its cause has one. Returns
- * null when the error is not about an engine that does not answer.
+ * Returns a sentence about the engine that does not answer, with the engine's address if the error or its cause has
+ * one. Returns null for any other error.
  */
 function unreachableEngine(error: Error): string | null {
   const { code = '', address, hostname, port, broker, errors = [] } = error as ConnectionError;

@@ -4,8 +4,8 @@ import type { CommandContext } from './context.ts';
 type AddCommands = (program: PadronCommand, context: CommandContext) => void;
 
 /**
- * The first words of all commands, called nouns: `accounts` in `padron accounts create`. A noun's file is imported only
- * when that noun is used. So `accounts` does not wait a second for the clients of Kafka and Temporal to load.
+ * The first words of all commands, called nouns, such as `accounts` in `padron accounts create`. A noun's file is
+ * imported only when the noun is used. Otherwise `accounts` would wait a second for the clients of Kafka and Temporal.
  */
 const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).addMigrateCommand,

@@ -16,8 +16,8 @@ export class ProgressLine {
   }
 
   /**
-   * Reports that `rows` of `totalRows` rows are done in the step named `what`. `totalRows` is 0 when the total is not
-   * known. The first report with another step's name starts a new measurement of the rate.
+   * Reports that the step `what` has done `rows` of `totalRows` rows. `totalRows` is 0 when the total is not known. A
+   * new value of `what` starts a new measurement of the rate.
    */
   report(what: string, rows: number, totalRows: number): void {
     const now = performance.now();

@@ -48,7 +48,7 @@ export async function connectTemporal(context: CommandContext): Promise<Client> 
 
 /**
  * Prepares the command to wait for a workflow, and prints a note when no worker runs. From now on, Ctrl-C ends the
- * command with a note that the workflow goes on without it.
+ * command with a note that the work goes on without the command.
  */
 export async function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Promise<Follow> {
   const deadline = Date.now() + timeoutSeconds * 1000;
@@ -80,8 +80,8 @@ export function checkDeadline(follow: Follow): void {
 export async function followFetch(follow: Follow, run: ScheduledRun): Promise<FetchResult> {
   const handle = follow.client.workflow.getHandle(run.workflowId, run.runId);
   const progress = new StepProgress(follow, run.workflowId);
-  // `handle.result` is called only after the run has ended. If it were called now and the command then gave up, the
-  // connection would close while the call still waits.
+  // `handle.result` is called only after the run has ended. If the command gave up during that call, the connection
+  // would close under the call.
   while ((await handle.describe()).status.name === 'RUNNING') {
     checkDeadline(follow);
     await progress.note();
@@ -114,8 +114,8 @@ export function followPublication(follow: Follow, id: number): Promise<Publicati
 }
 
 /**
- * Waits until a correction (an order to undo an edition) has its final result: it was refused, or the edition that it
- * made is in ClickHouse and all events of that edition are written.
+ * Waits for a correction's final result: the correction was refused, or its edition is in ClickHouse and all events of
+ * that edition are written.
  */
 export function followCorrection(follow: Follow, id: number): Promise<Correction> {
   return followRecord(follow, `correction ${id}`, async () => {

@@ -20,8 +20,8 @@ function national(decree: string, dates: readonly string[], completesYear: numbe
 }
 
 /**
- * The decrees of national non-working days, from the official gazette. 14 to 16 November 2024 are left out, because
- * they were non-working days only in Lima and Callao. Some decrees of 2020 and 2021 are missing.
+ * The decrees of national non-working days, from the official gazette. Some decrees of 2020 and 2021 are missing. 14 to
+ * 16 November 2024 are left out, because they were non-working days only in Lima and Callao.
  */
 const decrees: readonly Decree[] = [
   national('D.S. 197-2019-PCM, modificado por D.S. 125-2020-PCM', ['2020-10-09', '2020-12-31'], null),
@@ -62,8 +62,8 @@ function since(firstYear: number, name: string, law: string, month: number, day:
 }
 
 /**
- * The national statutory holidays; since 2024 there are 16. Easter Sunday is left out, because it is in no law. When a
- * law ends a holiday, set the holiday's `lastYear`. When a norm cancels a holiday in one year, add an exception.
+ * The national statutory holidays; since 2024 there are 16. Easter Sunday is left out, because no law names it. For a
+ * holiday that a law ends, set `lastYear`. For a holiday that is cancelled in one year, add an exception.
  */
 export const holidays: readonly Holiday[] = [
   of1991('Año Nuevo', { month: 1, day: 1 }),
@@ -129,8 +129,8 @@ const tables: readonly PublishedTable[] = [
 ];
 
 /**
- * The calendar data of this release. store.ts adds the decrees and tables that operators load. Whoever changes
- * `decrees` or `tables` here must also set the time of the change in `updatedAt`.
+ * The calendar data of this release, to which store.ts adds what operators load. Whoever changes `decrees` or `tables`
+ * here must set the time of the change in `updatedAt`.
  */
 export const shippedCalendar: CalendarData = {
   holidays,
