@@ -91,8 +91,8 @@ async function fetchNow(client: Client, register: RegisterName): Promise<RunOutc
 }
 
 /**
- * Starts a fetch, and waits until the publication that it finds is settled (see `isSettled`). When the site has nothing
- * new, waits for the register's newest known publication instead.
+ * Starts a fetch, and waits until the publication that it finds is settled (see `isSettled`). If the site has nothing
+ * new, the register's newest known publication is waited for instead.
  * @throws CommandError when the fetch failed, waiting took too long, or the schedule is paused
  */
 async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<RunOutcome> {

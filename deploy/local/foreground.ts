@@ -4,7 +4,7 @@ import pc from 'picocolors';
 /** The functions that `runInForeground` gives to a command that runs until Ctrl-C. */
 export interface Foreground {
   /**
-   * Adds a function to run at the end, before the functions that were added earlier.
+   * Adds a function to run at the end. The function that was added last runs first.
    * @throws StopRequested when the command is already ending; the added function still runs
    */
   onStop(stop: () => Promise<void> | void): void;
@@ -41,8 +41,8 @@ const sameKeyPressMs = 1000; // one Ctrl-C may come twice: from the terminal, an
 class StopRequested extends Error {}
 
 /**
- * Runs `start`, waits for a signal or a failure, then stops everything in reverse order and resolves with the exit
- * code. A signal during `start` takes effect at the next `checkStopped`. A second signal ends the process at once.
+ * Runs `start` and waits for a signal or a failure. Then stops everything in reverse order and returns the exit code. A
+ * signal during `start` takes effect at the next `checkStopped`. A second signal ends the process at once.
  */
 export async function runInForeground(start: (foreground: Foreground) => Promise<void>): Promise<number> {
   const stops: (() => Promise<void> | void)[] = [];

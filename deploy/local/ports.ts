@@ -24,9 +24,9 @@ export const portNames = [
 type PortName = (typeof portNames)[number];
 export type Ports = Record<PortName, number>;
 
-// The ports lie below the range of outgoing connections (from 32768 on Linux, 49152 on macOS). Inside that range, a
-// client that retries a stopped engine can get the engine's port as its own source port, connect to itself, and so keep
-// the engine from starting again.
+// The ports lie below the range for outgoing connections (from 32768 on Linux, 49152 on macOS). A client that retries a
+// stopped engine may get a port of that range as its own. If this is the engine's port, the client connects to itself,
+// and the engine cannot start again.
 const lowestPort = 15_000;
 const highestPort = 31_999;
 const maxTries = 1000;
@@ -40,9 +40,9 @@ export interface ChosenPorts {
 }
 
 /**
- * Chooses a free loopback port for every name. Ports that the last start wrote to `file` are kept while they are free,
- * so that clients of a crashed stack find it again. An engine listens on its port only seconds later, so a lock file
- * claims each port. Two stacks of this account that start at the same time never choose the same port.
+ * Chooses a free loopback port for every name. A port that the last start wrote to `file` is kept if it is free, so
+ * that clients of a crashed stack find the new stack. An engine listens on its port only seconds later. Until then a
+ * lock file claims the port, so two stacks of this account never choose the same port.
  */
 export async function choosePorts(file: string): Promise<ChosenPorts> {
   const kept = readJsonFile(file, portsSchema) ?? {};

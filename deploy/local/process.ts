@@ -50,8 +50,8 @@ export function isAlive(identity: ProcessIdentity): boolean {
 }
 
 /**
- * The children of a living process, their children, and so on. Call it before the process is killed, because the
- * children of a killed process get another parent.
+ * Returns the children of a living process, their children, and so on. Call it before the process is killed, because
+ * the children of a killed process get another parent.
  */
 export function descendantsOf(pid: number): ProcessIdentity[] {
   const rows = process.platform === 'linux' ? rowsFromProc() : rowsFromPs(['-ax']);
@@ -121,8 +121,8 @@ export class LockHeldError extends Error {
 }
 
 /**
- * Takes a lock file for this process and returns the function that releases it. The lock of a dead owner is taken over,
- * so nobody has to clean up after a crash.
+ * Takes a lock file for this process and returns the function that releases the lock. If the owner of the lock is dead,
+ * for example after a crash, this process takes over the lock.
  * @throws LockHeldError when the owner of the lock is alive
  */
 export function takeLock(file: string): () => void {
@@ -173,8 +173,8 @@ export async function waitForLock(file: string, timeoutMs: number, onWait: (owne
 }
 
 /**
- * Makes `to` a second name of the file `from`, or returns false when `to` exists. So a lock file has its whole content
- * from the first moment. A lock file that is opened with 'wx' and then written could be read while it is still empty.
+ * Makes `to` a second name of the file `from`, or returns false if `to` exists. So a lock file is complete when it
+ * appears. A lock file that is opened with 'wx' could be read before its content is written.
  */
 function linkIfAbsent(from: string, to: string): boolean {
   try {
@@ -187,8 +187,9 @@ function linkIfAbsent(from: string, to: string): boolean {
 }
 
 /**
- * Removes the lock of a dead owner. Two processes may find the same dead lock, and the slower process may move away the
- * lock that the faster process has just taken. The slower process then puts that lock back.
+ * Removes the lock of a dead owner. `expected` is the lock's content. Two processes may both read the dead lock. The
+ * faster one then removes it and takes a new lock. If the slower one moves the new lock away, it puts the new lock
+ * back.
  */
 function removeStale(file: string, expected: string): void {
   const aside = `${file}.${randomUUID()}`;

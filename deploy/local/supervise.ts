@@ -137,8 +137,8 @@ function pidFileOf(runDirectory: string, name: string): string {
 }
 
 /**
- * Sends the signal and waits at most `timeoutMs` until the process ends. Then it kills what still runs: the process
- * itself and everything that it started.
+ * Sends the signal and waits at most `timeoutMs` until the process ends. Then it kills what still runs of the process
+ * and of everything that the process started.
  * @returns false when the process itself had to be killed
  */
 async function endInOrder(identity: ProcessIdentity, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
@@ -181,9 +181,9 @@ function lastLines(file: string): string {
 const orderlyEndMs = 5000;
 
 /**
- * Ends the processes that a crashed stack of this folder left behind. It finds them by their pid files. It also
- * compares start times, because the system may have given the same pid to another process. Call it only while holding
- * the stack's lock: otherwise a pid file could belong to a stack that runs.
+ * Ends the processes that a crashed stack of this folder left behind. Their pid files name them. Start times are
+ * compared too, because the system may have given a pid to another process. Call it only while holding the stack's
+ * lock. Otherwise a pid file could belong to a running stack.
  */
 export async function endLeftovers(runDirectory: string, log: Log): Promise<void> {
   const files = readdirSync(runDirectory).filter((name) => name.endsWith('.pid'));

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import { isRegisterName, type RegisterName } from '../../schemas/registers.ts';
 
 /**
- * Publications and rejects are kept as evidence. A `rejects` object lists a publication's rejected lines, or the rows
- * that a correction left unchanged. Changes and overlays (explained at `overlaySchema`) define a register's state.
+ * Publications and `rejects` are kept as evidence. A `rejects` object lists a publication's rejected lines, or the rows
+ * that a correction left unchanged. `changes` and `overlays` (see `overlaySchema`) define a register's state.
  */
 const objectKinds = ['publications', 'changes', 'overlays', 'rejects'] as const;
 
@@ -15,13 +15,13 @@ export interface ObjectName {
 }
 
 /**
- * Keeps raw publications and change files. Objects are put once and never changed; only raw publications are removed,
- * when their retention ends. An object is durable once `put` resolves. Only then may the catalogue (PostgreSQL) name it.
+ * Keeps the objects of `objectKinds`. An object is put once and never changed. Only raw publications are ever removed,
+ * when their retention ends. The catalogue (PostgreSQL) may name an object only after `put`, which makes the object
+ * durable.
  */
 export interface Archive {
   /**
-   * Moves a finished local file into the archive. If the archive already has the object, the file is only removed, so a
-   * repeated call does no harm.
+   * Moves a finished local file into the archive. If the archive already has the object, `put` only removes the file.
    * @throws ArchiveError `hash_mismatch` when the file's bytes do not have the hash of the name
    */
   put(name: ObjectName, file: string): Promise<'stored' | 'already_there'>;
@@ -56,8 +56,8 @@ export interface TextStore {
 }
 
 /**
- * `refused` means that the store rejects our credentials or our bucket, so a repeat fails too. `unavailable` means that
- * the store does not answer, and a repeat may succeed.
+ * `refused`: the store rejects our credentials or our bucket, so a repeat fails too. `unavailable`: the store does not
+ * answer or reports another error, and a repeat may succeed.
  */
 type ArchiveErrorCode = 'not_found' | 'hash_mismatch' | 'name_invalid' | 'refused' | 'unavailable';
 
@@ -82,9 +82,8 @@ export function objectKey({ register, kind, sha256 }: ObjectName): string {
 }
 
 /**
- * Returns the key of an object that may be removed. Change files and overlays define the state, so this must be a raw
- * publication.
- * @throws ArchiveError `name_invalid`
+ * Returns the key of an object that may be removed, which must be a raw publication.
+ * @throws ArchiveError `name_invalid` for an object of another kind
  */
 export function removableKey(name: ObjectName): string {
   if (name.kind !== 'publications') throw new ArchiveError('name_invalid', 'only raw publications can be removed');

@@ -113,8 +113,8 @@ export class FolderTexts implements TextStore {
     await writeFile(incoming, text);
     await syncToDisk(incoming);
     try {
-      // `link` fails if the name is taken, but a rename would replace the stored text. If the process dies before the
-      // link, it leaves an `.incoming` file that nobody reads.
+      // `link` fails if the name is taken. A rename would replace the stored text instead. If the process dies before
+      // `link`, an `.incoming` file is left, which nobody reads.
       await link(incoming, target);
       await syncToDisk(dirname(target));
       return 'stored';

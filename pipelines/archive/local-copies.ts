@@ -28,7 +28,7 @@ export class LocalCopies {
   }
 
   /**
-   * Returns the path of the object's copy. Without a copy, it calls `fetch`, which must write the object to `path`.
+   * Returns the path of the object's local copy. If there is no copy, `fetch` must write the object to the given path.
    * @throws ArchiveError `hash_mismatch` when the fetched bytes do not have this hash
    */
   async of(key: string, sha256: string, fetch: (path: string) => Promise<void>): Promise<string> {
@@ -41,9 +41,9 @@ export class LocalCopies {
     if (isThere) return path;
     await makeDurableFolder(dirname(path));
     await this.#makeRoom();
-    // `writeWholeFile` syncs the file before it renames it. Without the sync, a power cut could leave an incomplete
-    // file under the final name, and it would be used as the object. If the process dies here, it leaves a temporary
-    // file, which `#makeRoom` removes like an old copy.
+    // `writeWholeFile` syncs the file before it renames the file. Otherwise a power cut could leave an incomplete file
+    // under the final name. If the process dies before the rename, a temporary file is left, which `#makeRoom` removes
+    // later.
     await writeWholeFile(path, `${path}.${randomUUID()}`, async (incoming) => {
       await fetch(incoming);
       await checkHash(incoming, sha256, `${key} in the archive`);

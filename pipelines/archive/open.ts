@@ -4,9 +4,9 @@ import type { Archive, TextStore } from './archive.ts';
 import { FolderArchive, FolderTexts } from './folder.ts';
 
 /**
- * Opens the archive at ARCHIVE_URL, which is `file:///folder` or `s3://bucket/prefix?region=…&endpoint=…&path_style=1`.
- * For S3, `workDir` holds unfinished files and local copies of objects. All of them can be fetched again. The S3 client
- * is imported only when it is used, because its import takes a third of a second and 40 MB.
+ * Opens the archive at ARCHIVE_URL: `file:///folder` or `s3://bucket/prefix?region=…&endpoint=…&path_style=1`. For S3,
+ * `workDir` holds unfinished files and local copies of objects, which can all be fetched again. The S3 client is
+ * imported only for S3, because the import takes a third of a second and 40 MB.
  * @throws ArchiveError `name_invalid` for an address of another form
  */
 export async function openArchive(archiveUrl: string, workDir: string): Promise<Archive> {

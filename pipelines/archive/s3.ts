@@ -77,8 +77,8 @@ export class S3Archive extends IncomingFiles implements Archive {
         queueSize: partsInFlight,
       }).done(),
     );
-    // An object appears in a bucket whole or not at all. If the process dies here, the local file is left, and a
-    // repeated `put` removes it.
+    // The bucket has the whole object now. If the process dies here, the local file is left. A repeated `put` removes
+    // the file.
     const { size } = await stat(file);
     const stored = await this.size(name);
     if (stored !== size) throw new ArchiveError('hash_mismatch', `${objectKey(name)} has ${stored} of ${size} bytes`);
@@ -205,9 +205,9 @@ const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
 
 /**
  * Runs a call of the S3 client, which retries transient failures itself. Returns null if the object does not exist.
- * Every other error of `call` becomes a failure of the store. So callers check the object's name before they call this
- * function. Otherwise a wrong name would be reported as `unavailable` and tried again.
- * @throws ArchiveError `refused`, `unavailable`
+ * Callers must check the object's name first. Otherwise a wrong name would be reported as `unavailable` and tried
+ * again.
+ * @throws ArchiveError `refused`, or `unavailable` for every other error of `call`
  */
 async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {
   try {

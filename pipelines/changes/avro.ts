@@ -1,9 +1,9 @@
 import { UndecodableRecord } from './errors.ts';
 
 /**
- * Reads Avro's binary encoding (specification 1.11) in place, without making objects. Only `string` makes a string.
- * Bytes beyond the end of the buffer read as 0 and cause no error, so callers must compare `at` with `end` after each
- * record. Our schemas have no numbers above 2⁵³.
+ * Reads Avro's binary encoding (specification 1.11) in place. Only `string` makes an object. Beyond the end of the
+ * buffer, bytes read as 0 and cause no error. So callers must compare `at` with `end` after each record. No number in
+ * our schemas is above 2⁵³.
  */
 export class AvroCursor {
   bytes: Buffer = Buffer.alloc(0);
@@ -65,7 +65,7 @@ export class AvroCursor {
 }
 
 /**
- * Writes a number from 0 to 2⁵² as an Avro long: zigzag, seven bits a byte. Kafka's varint has the same form. Returns
+ * Writes a number from 0 to 2⁵² as an Avro long: zigzag, seven bits a byte. Kafka's varint has this form too. Returns
  * the position after the number.
  */
 export function writeLong(to: Uint8Array, at: number, value: number): number {

@@ -175,8 +175,8 @@ export class ChangeFile {
 }
 
 /**
- * Yields a cursor at each record of a block in turn. The cursor is always the same object, so its fields describe a
- * record only until the next record is read.
+ * Yields a cursor at each record of a block in turn. The cursor is always one object. Its fields describe a record only
+ * until the next record is read.
  * @throws CompareError `change_file_damaged`
  */
 export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
@@ -187,8 +187,8 @@ export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
 }
 
 /**
- * Yields all records of a change file or an overlay as plain values, decoded by the schema in the file. This is too
- * slow for millions of rows.
+ * Yields all records of a change file or an overlay as plain values, by the schema in the file. Too slow for millions
+ * of rows.
  * @throws CompareError `change_file_damaged`
  */
 export async function* decodeRecords<T>(path: string): AsyncGenerator<T> {

@@ -6,8 +6,8 @@ import { containerMagic } from './change-file.ts';
 /** The writer closes a block when its records have at least this many bytes. */
 const blockBytes = 256 * 1024;
 /**
- * Room for one record that is encoded into `buffer`: two rows (`maxRowBytes` in diff/large/scan.ts) and some numbers. A
- * byte of Windows-1252 becomes at most three in UTF-8.
+ * Largest encoded record: two rows of `maxRowBytes` (diff/large/scan.ts) and some numbers. A byte of Windows-1252 takes
+ * at most three bytes in UTF-8: 2 rows × 4,000 bytes × 3 = 24,000 bytes.
  */
 const maxRecordBytes = 32 * 1024;
 
@@ -18,9 +18,8 @@ export interface ContainerFile {
 }
 
 /**
- * Writes an Avro object container file (specification 1.11, "Object Container Files") without compression. A caller
- * encodes a record into `buffer` at `at`, moves `at` to the record's end, and calls `endRecord`. The writer hashes the
- * file while it writes.
+ * Writes an Avro object container file (specification 1.11, "Object Container Files") without compression, and hashes
+ * it. For each record, the caller encodes into `buffer` at `at`, moves `at` to the record's end, and calls `endRecord`.
  */
 export class ContainerWriter {
   readonly buffer = new Uint8Array(blockBytes + maxRecordBytes);

@@ -49,8 +49,8 @@ export class CompareError extends Error {
 }
 
 /**
- * Runs `read`, which reads the publication that the head was made from. If that publication is at fault, the error
- * becomes `previous_unreadable`, so that the new publication is not blamed.
+ * Runs `read`, which reads the head's publication. If this publication is at fault, the error becomes
+ * `previous_unreadable`. Otherwise the new publication would be blamed.
  */
 export async function readingPrevious<Result>(read: () => Promise<Result>): Promise<Result> {
   try {

@@ -133,7 +133,7 @@ export class BlockCursor extends ChangeCursor {
 
   /**
    * Reads the next record of the block. Returns false after the last record.
-   * @throws UndecodableRecord if a record cannot be read, or if the block does not end with its last record
+   * @throws UndecodableRecord if a record cannot be read, or if bytes are left after the block's last record
    */
   next(): boolean {
     if (this.#left === 0) return false;

@@ -17,8 +17,8 @@ export interface Change {
   before: Row | null;
   after: Row | null;
   /**
-   * Line of the publication, from 1. Null for a row that no line of the publication gave: it disappeared, a correction
-   * wrote it, or it was kept because of a bad line.
+   * The row's line in the publication, counted from 1. Null if no line gave the row: the row disappeared, a correction
+   * wrote the row, or the row was kept because its line is bad.
    */
   line: number | null;
   detectedAt: Date;
@@ -66,8 +66,8 @@ export interface ChangeRecord extends Omit<Change, 'detectedAt'> {
 }
 
 /**
- * Decodes a value of a changes topic with the current schema. The schema id must be checked first, as the
- * consumer loop does: this function could read wrong values from the bytes of another schema without an error.
+ * Decodes a value of a changes topic with the current schema. The caller must check the schema id first, as the
+ * consumer loop does. Otherwise the bytes of another schema could give wrong values without an error.
  * @throws UndecodableRecord
  */
 export function decodeChange(value: Buffer, register: RegisterName): Change {
@@ -104,8 +104,8 @@ export interface ChangePeek {
 const peeking = new ChangeCursor();
 
 /**
- * Reads only the first fields of a change. For most changes they are enough, because only changes of companies make
- * events. A first edition is millions of baselines (changes with op `r`), and nine of ten taxpayers are not companies.
+ * Reads only the first fields of a change, which is fast. They suffice for most changes, because only changes of
+ * companies make events. Nine of ten taxpayers are not companies, and a first edition has millions of rows with op `r`.
  * @throws UndecodableRecord if the op does not exist or the key is empty
  */
 export function peekChange(value: Buffer): ChangePeek {

@@ -30,8 +30,8 @@ export const overlayReasons = ['bad_line', 'empty_cell', 'correction'] as const;
 export type OverlayReason = (typeof overlayReasons)[number];
 
 /**
- * Returns the schema of an overlay. An overlay lists the rows in which an edition's state differs from its publication,
- * each with a reason. If `row` is null, the state does not have this RUC.
+ * Returns the schema of an overlay: the rows in which an edition's state differs from its publication, each with a
+ * reason. If `row` is null, the state does not have this RUC.
  */
 export function overlaySchema(register: RegisterName): unknown {
   return {

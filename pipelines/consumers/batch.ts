@@ -27,8 +27,8 @@ export interface ChangeBatch {
   lastOffset: string;
   messages: readonly ChangeMessage[];
   /**
-   * The loop sends heartbeats by itself. A handler that waits also calls this, to show that it is not stuck. The call
-   * throws if the partition was taken away or the process stops, and the handler must not catch that error.
+   * A handler that waits calls this to show that it is not stuck. (The loop sends heartbeats by itself.) The call
+   * throws if the partition was taken away or the process stops. The handler must not catch this error.
    */
   heartbeat(): Promise<void>;
   /** True if another consumer may have the partition by now. Then nothing of this batch is committed. */
@@ -98,8 +98,8 @@ export function spanOptions(group: string, { register, topic, partition, ...batc
 }
 
 /**
- * Returns the first and the last edition of a batch as span attributes. They are the editions of its first and its last
- * record, because a partition holds its editions in order.
+ * Returns the first and the last edition of a batch as span attributes. A partition holds its editions in order, so the
+ * first and the last record name them.
  */
 export function editionsOf({ messages }: ChangeBatch): Attributes {
   try {

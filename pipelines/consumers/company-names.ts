@@ -30,8 +30,8 @@ const searchedCells = 4;
 const fixedBytes = 32;
 export const longestLength = 255;
 /**
- * Largest number of stored words that this process remembers, so that it does not write them again. Common words come
- * early, so they are among the remembered words.
+ * Largest number of stored words that this process remembers. It does not write a remembered word again. Common words
+ * come early, so they are among the remembered words.
  */
 const maxKnownWords = 200_000;
 /** Largest number of ways of writing a name (`lettersOf`) in its row. Nearly all names have one. */
@@ -47,9 +47,9 @@ export interface SearchedCells {
 
 /**
  * Makes the rows of the tables `ranked_name` and `company_word` from changes of the daily register. Natural persons are
- * recognised by the first two digits of their RUC and skipped; their names are never read. The version of a row is its
- * edition's number, as in the table `taxpayer`. If an edition changes a company's name or its rank (`standingOf`), the
- * row with the old name or rank is marked as deleted. So repeats and replays give the same rows in any order.
+ * skipped by the first two digits of their RUC, and their names are never read. A row's version is its edition's
+ * number. If an edition changes a company's name or its rank (`standingOf`), the row with the old name or rank is
+ * marked as deleted. So repeats and replays give the same rows in any order.
  */
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
@@ -91,9 +91,8 @@ export class CompanyNames {
   }
 
   /**
-   * Writes the company's row even if its name did not change. In a re-baseline, today's parser made `before`, and the
-   * table may have another name, which an earlier parser read. So after an edition with every row, each company has a
-   * row of that edition or of a later one.
+   * Writes the company's row, even if the name did not change. Otherwise a re-baseline could leave only a name that an
+   * earlier parser read: today's parser made `before`, so `before` does not show the earlier parser's name.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);

@@ -51,8 +51,8 @@ const consumersConfiguration = processBlock
       .transform((text) => text.split(','))
       .pipe(z.array(z.enum(outputs)).min(1)),
     /**
-     * After this time without a heartbeat, Kafka gives a process's partitions to another process. If the time is short,
-     * a busy process loses its partitions too, because it may work for some seconds without a pause for heartbeats.
+     * After this time without a heartbeat, Kafka gives a process's partitions to another process. A busy process may
+     * send no heartbeat for some seconds, so a shorter time could take its partitions away.
      */
     CONSUMER_SESSION_MS: wholeNumber(6_000, 300_000).default(loopLimits.sessionTimeoutMs),
   });

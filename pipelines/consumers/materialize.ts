@@ -11,7 +11,7 @@ export const wordTable = 'company_word';
 
 /**
  * Makes the handler that writes a batch into the tables of history, words, names and state, in this order. The loop
- * commits afterwards. `insertInOrder` says what is left if the process dies between these steps.
+ * commits the batch afterwards. `insertInOrder` says what is left if the process dies between two inserts.
  */
 export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Registry): BatchHandler {
   const seconds = new Histogram({
@@ -24,8 +24,8 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   const free: { taxpayers: TaxpayerRows; companies: CompanyNames }[] = [];
   const tables = { ...servingTables, words: wordTable };
   return async (batch) => {
-    // Batches of several partitions run at once. Each batch borrows a set of buffers and gives it back, so there are
-    // never more sets than batches that run at once.
+    // Batches of several partitions run at once, and each batch borrows a set of buffers. So there are never more sets
+    // than batches that run at once.
     const rows = free.pop() ?? { taxpayers: new TaxpayerRows(), companies: new CompanyNames() };
     const { taxpayers, companies } = rows;
     try {
@@ -50,16 +50,16 @@ export async function insertInOrder(
 ): Promise<void> {
   // If the process dies before the first insert, nothing has happened, and the batch is read again.
   await insert('history', history);
-  // If it dies here, history has rows without their state. Nobody reads these rows until the edition is materialised,
-  // and the repeated batch replaces them, because its rows have the same keys.
+  // If the process dies here, history has rows without their state. Nobody reads these rows before the edition is
+  // materialised. The repeated batch replaces them, because its rows have the same keys.
   await insert('words', companies.words);
   companies.wordsAreStored();
   // If it dies here, there are words without a name. A search for them finds nothing.
   await insert('names', companies.names);
   // If it dies here, there are names without their state. A search does not show them.
   await insert('state', state);
-  // If the process dies here, before the consumer commits the batch's offset, the same rows are inserted again with the
-  // same versions. Readers take only one of several rows with the same key and version.
+  // If the process dies here, before the loop commits the batch, the repeated batch inserts these rows again. Readers
+  // take only one of several rows with the same key and version.
 }
 
 /** ClickHouse did not accept an insert. It may have stored the rows or not, and a repeat does no harm. */
@@ -91,9 +91,9 @@ const columnsOf = {
 type RowKind = keyof typeof columnsOf;
 
 /**
- * Inserts rows of one kind into a table that has the columns of that kind.
+ * Inserts rows of one kind into a table that has the columns of this kind.
  * @param table a name from our own code, because it becomes part of the SQL statement
- * @throws InsertFailed; then it is not known whether the rows were stored
+ * @throws InsertFailed; it is then unknown whether the rows were stored
  */
 export async function insertRows(
   clickhouse: ClickHouseClient,

@@ -3,9 +3,9 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { LoopMetrics } from './batch.ts';
 
 /**
- * Knows which partitions this consumer holds. Its epoch is a number that grows whenever these partitions may have
- * changed. After a rebalance the client goes on with batches that it fetched before, and the batches of an older epoch
- * must not be committed.
+ * Knows which partitions this consumer holds. `epoch` is a number that grows whenever these partitions may have
+ * changed. After a rebalance the client still passes batches that it fetched before. The loop must not commit a batch
+ * that it began in an older epoch.
  */
 export class Membership {
   #epoch = 0;
@@ -47,9 +47,9 @@ export interface LagWatchOptions {
   metrics: LoopMetrics;
   intervalMs: number;
   /**
-   * A partition with lag is stuck if it commits nothing and starts no batch for this time. While other partitions of
-   * this process move, the limit is five times as long: a fetch takes the partitions in random order, and the first
-   * partition may fill the whole fetch.
+   * A partition with lag is stuck if for this time it commits nothing and starts no batch. While other partitions of
+   * this process move, the limit is five times as long. Otherwise a partition whose turn comes late would count as
+   * stuck: a fetch takes the partitions in random order, and the first one may fill the whole fetch.
    */
   noProgressMs: number;
   /** Partitions of the topic that this process holds now. */
@@ -62,8 +62,8 @@ export interface LagWatchOptions {
 }
 
 /**
- * Measures each partition's lag by the offsets that the broker reports, and so finds stuck partitions. The client is
- * known to stop consuming without an error after a rebalance or a loss of metadata, so its own state cannot be trusted.
+ * Finds stuck partitions. It measures each partition's lag by the offsets that the broker reports. It does not trust
+ * the client: after a rebalance or a loss of metadata, the client may stop consuming without an error.
  */
 export class LagWatch {
   readonly #options: LagWatchOptions;

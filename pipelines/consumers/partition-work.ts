@@ -37,8 +37,9 @@ export class PartitionWork {
   }
 
   /**
-   * Returns the later of two times, in milliseconds since 1970: when a batch of the partition was last begun or tried
-   * again, and when a handler of any partition last waited.
+   * Returns the later of two times, in milliseconds since 1970:
+   * - when a batch of the partition was last begun or tried again;
+   * - when a handler of any partition last waited.
    */
   lastActivity(topic: string, partition: number): number {
     return Math.max(this.#waitedAt, this.#active.get(keyOf(topic, partition)) ?? 0);
@@ -66,9 +67,9 @@ export class PartitionWork {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
     if (messages.length === 0 || this.isStopped(topic, partition)) return;
-    // After a failed heartbeat the client still passes batches that it fetched before, and these must not be begun. The
-    // client joins the group again only after a protocol error. If the heartbeat failed with its connection, the client
-    // gets no such error and would fetch the same batches for ever. So we throw a protocol error here.
+    // After a failed heartbeat the client still passes batches that it fetched before. They must not be begun. Only a
+    // protocol error makes the client join the group again. If the heartbeat's connection broke, the client gets no
+    // protocol error by itself and would fetch these batches for ever. So we throw a protocol error.
     if (!membership.joined()) throw new JoinAgain();
     const epoch = membership.epoch();
     let refused: unknown;
@@ -86,8 +87,8 @@ export class PartitionWork {
       await this.#work(payload, {
         heartbeat: async () => {
           if (this.#ending.signal.aborted) throw new LoopEnding();
-          // The timer above sends the regular heartbeats, so only a handler that waits on purpose calls this function.
-          // The client fetches nothing until all handlers are done. So one wait counts as activity of all partitions.
+          // Only a handler that waits on purpose calls this; the timer above sends the regular heartbeats. The client
+          // fetches nothing until all handlers are done. So a wait of one handler counts as activity of all partitions.
           this.#waitedAt = Date.now();
           return heartbeat();
         },
@@ -100,8 +101,8 @@ export class PartitionWork {
     } finally {
       clearInterval(timer);
     }
-    // A heartbeat was refused: the member was evicted, or the group rebalances. The client joins the group again when
-    // we pass its own error back to it.
+    // Kafka refused a heartbeat: this member was evicted, or the group rebalances. The client joins the group again
+    // when it gets its own error back.
     if (refused !== undefined) throw refused;
   }
 
@@ -143,8 +144,9 @@ export class PartitionWork {
   }
 
   /**
-   * Tries until the batch is handled. Returns `left` if the batch must not be committed: the partition was taken away
-   * or the process stops. Returns the error if a record cannot be decoded. Throws other errors that cannot be retried.
+   * Tries until the batch is handled. Returns `left` if the partition was taken away or the process stops. The loop
+   * must then not commit the batch. Returns the error if a record cannot be decoded.
+   * @throws other errors that cannot be retried
    */
   async #handle(batch: ChangeBatch): Promise<Outcome> {
     const { group, handle, limits, log, metrics } = this.#options;

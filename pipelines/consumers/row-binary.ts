@@ -89,15 +89,15 @@ export class RowBinaryWriter {
   }
 
   /**
-   * Reads `cells` Avro strings at the cursor and writes them as one String. The String is a JSON array, byte for byte
-   * as JSON.stringify would write it.
+   * Reads `cells` Avro strings at the cursor and writes them as one String: a JSON array, byte for byte as
+   * JSON.stringify would write it.
    * @throws UndecodableRecord if a string does not end within its record, or if the array has more than 2 MB
    */
   jsonArray(cursor: AvroCursor, cells: number): void {
     this.reserve((cursor.end - cursor.at) * mostPerByte + cells * mostPerCell + mostAround);
     const target = this.#bytes;
     const source = cursor.bytes;
-    // The length stands before the text but is known only after it. Two bytes are kept free for the length, because
+    // The length stands before the text, but is known only after the text. Two bytes stay free for the length, because
     // most rows (128 bytes to 16 kB) need two.
     const lengthAt = this.#at;
     let at = lengthAt + 2;
@@ -141,8 +141,8 @@ function writeEscape(target: Buffer, start: number, byte: number): number {
 }
 
 /**
- * Writes the length of a text at `lengthAt`, as LEB128. The text begins at `lengthAt + 2`, because most lengths take
- * two bytes. If the length takes 1 or 3 bytes, the text moves. Returns the end of the text.
+ * Writes the length of a text at `lengthAt`, as LEB128, and returns the end of the text. The text begins two bytes
+ * after `lengthAt`. The text moves if its length does not take two bytes.
  */
 function finishLength(target: Buffer, lengthAt: number, end: number): number {
   const length = end - lengthAt - 2;

@@ -11,9 +11,8 @@ const waitLimits = {
 };
 
 /**
- * Makes a handler that handles a batch only when the lag of another group is small enough. A first edition is millions
- * of baselines (op `r`). Look-ups need them in ClickHouse, but watch makes no events of them. So the group materialize
- * gets the machine first.
+ * Makes a handler that begins a batch only when the lag of another group is small enough. So during a first edition,
+ * the group materialize gets the machine first: look-ups need its rows, but watch makes no events of a first edition.
  */
 export function waitForGroup(
   handle: BatchHandler,

@@ -20,8 +20,8 @@ import { raiseWork, type Wake } from '../webhooks/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 /**
- * Makes the handler that turns changes of watched companies into events and deliveries. Their database keys are made
- * from the change, so a repeated batch writes nothing and only wakes the webhooks again.
+ * Makes the handler that turns changes of watched companies into events and deliveries. The keys of events and
+ * deliveries are made from the change. So a repeated batch writes nothing new and only wakes the webhooks again.
  */
 export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler {
   const ensuredDays = new Set<string>();
@@ -98,8 +98,8 @@ interface WatchedChange {
 }
 
 /**
- * Writes the events and deliveries for the changes that a batch has of one edition. If this edition corrects an earlier
- * one, it also cancels deliveries of the earlier one that were not sent yet, even if nobody watches the company now.
+ * Writes the events and deliveries of one edition's changes in a batch. For a correction, also cancels the unsent
+ * deliveries of the corrected edition, even if nobody watches the company now.
  */
 async function announce(
   dependencies: WatchDependencies,
@@ -121,8 +121,8 @@ async function announce(
     if (batch.isStale()) return; // Another consumer has the partition and handles this batch.
   }
   const day = limaDay(edition.detectedAt);
-  // This statement makes the day's partitions of PostgreSQL's tables of events, and can be repeated. It has its own
-  // short transaction, because other processes that need the same day wait for the transaction's end.
+  // Makes the day's partitions of the tables of events in PostgreSQL. The statement can be repeated. It has a short
+  // transaction of its own, because other processes that need the day's partitions wait for the transaction's end.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
   const wrong =
@@ -131,8 +131,8 @@ async function announce(
     const written = await writeEvents(client, day, edition.detectedAt, events, wrong);
     return { written, idle: await raiseWork(client, written.webhookIds, day) };
   });
-  // If the process dies here, the batch is read again: nothing is written twice, and the wake-ups are sent. The sweeper
-  // of the worker process, which wakes overdue webhooks, may have sent them earlier.
+  // If the process dies here, the batch is read again. The repeat writes nothing and wakes the webhooks. The worker's
+  // sweeper, which wakes overdue webhooks, may have woken them before.
   await wakeIdle(dependencies, idle);
   report(dependencies, batch, edition, events.length, written, idle.length);
 }
@@ -215,8 +215,8 @@ function accountEvents(
 }
 
 /**
- * Waits until materialize has committed the change, so that a receiver's look-up shows the new state. It stops waiting
- * after `holdMs`, or when the batch is stale.
+ * Waits until materialize has committed the change. Otherwise a receiver's look-up could show the old state. The wait
+ * ends after `holdMs`, or when the batch is stale.
  */
 async function waitUntilServed(
   { materialisedOffset, limits, metrics, log }: WatchDependencies,

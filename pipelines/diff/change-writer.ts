@@ -8,8 +8,8 @@ import { EmptyCells, encodeRow } from './large/rows.ts';
 import { attemptName, editionFileName } from './work-files.ts';
 
 /**
- * Begins the change file of an edition. The bytes after each block (`sync` of ContainerWriter) are made from
- * `syncName`, which is `sync` for large registers and `changes` for small ones.
+ * Begins the change file of an edition.
+ * @param syncName `sync` for large registers, `changes` for small ones; the bytes after each block are made from it
  */
 export function beginChanges(
   folder: string,
@@ -40,8 +40,8 @@ export class ChangeWriter {
   readonly #encoder: ChangeEncoder;
   #seq = 0;
   /**
-   * For each column, by how much this edition changes the number of empty cells: an `after` row adds its empty cells,
-   * and a `before` row subtracts its own. For a first edition or a re-baseline it is the whole number instead.
+   * For each column, by how much this edition changes the number of empty cells: `after` rows add, `before` rows
+   * subtract. For a full edition it is the whole number of empty cells, so `before` rows subtract nothing.
    */
   readonly empty: EmptyCells;
 

@@ -13,14 +13,14 @@ type Answer<R> =
   | { kind: 'error'; code?: string; message: string; stack?: string };
 
 /**
- * `EditionIndex.lookUp` reads the index at random positions. With memory pages of 4 KB, it spends a third of its time
- * on finding pages. This variable makes glibc ask for large pages; other C libraries ignore it.
+ * Makes glibc ask for large memory pages; other C libraries ignore it. `EditionIndex.lookUp` reads at random positions.
+ * With pages of 4 KB, it spends a third of its time on finding pages.
  */
 const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
 /**
- * The program that compares, corrects and rebuilds. Its heap limit is enough for two copies of a small register's rows,
- * which a re-baseline needs. The index of a large register (18 million rows) lies outside the heap.
+ * The program that compares, corrects and rebuilds. A re-baseline needs heap for two copies of a small register's rows.
+ * The index of a large register (18 million rows) lies outside the heap.
  */
 export const differenceProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),

@@ -25,9 +25,8 @@ export function rowsByKindOf(keys: Iterable<string>): Record<string, number> {
 }
 
 /**
- * Counts the rows of one edition by kind of key, because the gates (workflows/publication/gates.ts) judge companies
- * apart from natural persons. The counts are in arrays of plain numbers, so that counting is fast for the millions of
- * rows of a first edition.
+ * Counts the rows of one edition by kind of key. The gates (workflows/publication/gates.ts) judge companies apart from
+ * natural persons. Typed arrays keep counting fast for the millions of rows of a first edition.
  */
 export class Tally {
   readonly #columns: readonly string[];

@@ -5,8 +5,8 @@ import { type ChangeFile, type ChangeFileHeader, type EditionFacts, openChangeFi
 import { CompareError } from '../changes/errors.ts';
 import type { CompareInput, CorrectInput, RebuildInput, RebuildProgress } from './types.ts';
 
-// The engines of large and of small registers share this file: the facts of an edition, the checks of its base, and
-// the order of a rebuild.
+// Shared by the engines of large and of small registers: the facts of an edition, the checks of its base, and the order
+// of a rebuild.
 
 /** Facts about the state that WORK_DIR holds: its edition, and the parser and columns that its rows were read with. */
 export type StateFacts = Pick<EditionFacts, 'edition' | 'parserVersion' | 'columns'> & { changeFileSha256: string };
@@ -30,7 +30,7 @@ export function comparedEdition({ register, edition, detectedAt, base, previous 
 }
 
 /**
- * Returns the facts of the edition that a correction makes. Nothing is parsed, so the parser version is the head's.
+ * Returns the facts of a correction's edition. A correction parses nothing, so its parser version is the head's.
  * @throws CompareError `parser_changed` if the head has other columns than this program
  */
 export function correctingEdition(input: CorrectInput, head: StateFacts): EditionFacts {
@@ -59,7 +59,7 @@ export function requireSameParser(register: RegisterName, { parserVersion, colum
 }
 
 /**
- * Checks the change file of the edition to be undone.
+ * Checks that an edition can be undone, by the header of its change file.
  * @throws CompareError `change_file_damaged` if the file is of another edition
  * @throws CompareError `not_correctable` if the edition wrote every row or has other columns than the head
  */
@@ -76,8 +76,8 @@ export function requireCorrectable(header: ChangeFileHeader, { register, correct
 }
 
 /**
- * Applies change files in order, beginning with that of a full edition (`isFull`). `fold` applies one file to a state
- * and returns the next state. The function returns the last state.
+ * Applies change files in order, and returns the last state. The first file must be that of a full edition (`isFull`).
+ * @param fold applies one file to a state and returns the next state
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function foldChangeFiles<State extends StateFacts>(

@@ -16,8 +16,8 @@ const maxEntries = 100_000;
 const maxRejectBytes = 2_000;
 
 /**
- * Writes a file for an operator: each line is the JSON object of one entry. If entries were omitted, a last line has
- * their number. The file gets its name only when it is whole. Returns null when there is nothing to list.
+ * Writes a file for an operator, one JSON object per entry and line. If entries were omitted, a last line has their
+ * number. The file gets its name only when it is whole. Returns null if there is nothing to list.
  */
 function writeListing(
   kind: 'rejects' | 'conflicts',
@@ -42,8 +42,8 @@ function* textsOf(entries: readonly object[], omitted: number): Generator<string
 }
 
 /**
- * Makes JSON in which the control characters U+007F to U+009F are escaped too, because they could control a terminal.
- * The field `raw` of a rejected line can contain them, because it has one character per byte of the line.
+ * Makes JSON in which U+007F to U+009F are escaped too, because these characters could control a terminal. The field
+ * `raw` of a rejected line can contain them, because it has one character per byte.
  */
 function toJson(entry: object): string {
   return JSON.stringify(entry).replace(
@@ -55,9 +55,9 @@ function toJson(entry: object): string {
 export type RejectReason = LineProblem | ListedReason;
 
 /**
- * Collects the reject file. It lists lines that are not rows, lines that became rows by a repair, and repeated lines of
- * a RUC (only the last of them counts). The file holds rows of natural persons, so only operators may read it, and it
- * never goes to a log.
+ * Collects the reject file. It lists lines that are not rows, lines that a repair made rows, and repeated lines of a
+ * RUC, of which only the last counts. The file holds rows of natural persons. So only operators may read it, and it
+ * must never go to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};
@@ -108,8 +108,8 @@ export interface Conflict {
 }
 
 /**
- * Lists the conflicts of a correction. Only operators may read the file. A RUC can name a natural person, so the file
- * never goes to a log.
+ * Lists the conflicts of a correction. Only operators may read the file, and it must never go to a log: a RUC can name
+ * a natural person.
  */
 export class ConflictList {
   readonly #edition: number;

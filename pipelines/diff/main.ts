@@ -5,8 +5,7 @@ import { engineOf } from './engine.ts';
 import { jobSchema } from './types.ts';
 
 // This process runs comparisons, corrections and rebuilds for its parent (pipelines/runtime/job-process.ts). The parent
-// sends one job at a time and waits for its answer. When standard input closes, the running job is aborted and the
-// process ends.
+// sends one job at a time and waits for the answer. When standard input closes, the process aborts its job and ends.
 
 const say = (message: unknown) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const aborted = new AbortController();
@@ -19,8 +18,8 @@ lines.on('line', async (line) => {
     const result = await run(jobSchema.parse(JSON.parse(line)));
     say({ kind: 'result', result, usage: usageSinceLast() });
   } catch (error) {
-    // The message of an unexpected error could quote a person's row. So the answer has only those lines of the error's
-    // stack that name places in the code.
+    // The message of an unexpected error could quote a person's row. So the answer has only the places in the code from
+    // the error's stack.
     const known = error instanceof CompareError;
     const message = known ? error.message : 'the comparison failed unexpectedly';
     const code = known ? error.code : (error as NodeJS.ErrnoException).code;

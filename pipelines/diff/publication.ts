@@ -67,9 +67,8 @@ async function* unchanged(read: () => AsyncIterable<Buffer>, expected: number): 
 }
 
 /**
- * Limits for the text of a small register. The largest real text has 4 MB and 51,000 lines, so a text beyond the limits
- * is not the register's. Its rows would not fit into the heap of the comparing process, and each try would kill the
- * process.
+ * Limits for the text of a small register. The largest real text has 4 MB and 51,000 lines. The rows of a text beyond
+ * the limits would not fit into the heap, and each try would kill the comparing process.
  */
 const maxSmallTextBytes = 16 * 2 ** 20;
 const maxSmallLines = 200_000;
@@ -79,8 +78,7 @@ const headBytes = 64 * 1024;
 /**
  * Reads the whole text of a small register. A text in UTF-8 is refused, because its accents would be read as other
  * letters.
- * @throws CompareError with the codes that `openPublication` names; `text_invalid` also when the text is UTF-8 or has
- *   too many lines
+ * @throws CompareError with the codes of `openPublication`; `text_invalid` also for UTF-8 or too many lines
  */
 export async function readPublication(path: string, container: Container, limits: PublicationLimits): Promise<Buffer> {
   const maxTextBytes = Math.min(limits.maxTextBytes, maxSmallTextBytes);
@@ -104,8 +102,8 @@ function countOfLineEnds(text: Buffer): number {
 }
 
 /**
- * Checks a publication's container and header before it is compared. A small register's text is read whole, and its
- * first lines are parsed.
+ * Checks a publication's container and header before it is compared. A small register's text is read whole, but only
+ * its first lines are parsed.
  * @throws CompareError with the codes of `openPublication` and `readPublication`; `header_changed`
  */
 export async function checkPublication(register: RegisterName, path: string, limits: PublicationLimits): Promise<void> {

@@ -9,8 +9,8 @@ import { readStatement, type Statement } from './statement.ts';
 export type Incoming = { statement: Statement; head: Uint8Array; rest: Readable };
 
 /**
- * Reads the statement of a request. As on a ClickHouse server, the query text begins in the URL and continues in the
- * body. The data of an INSERT stay in the stream, because they may be far larger than memory.
+ * Reads the statement of a request: its text begins in the URL and continues in the body. The data of an INSERT stay in
+ * the stream, because they may be far larger than memory.
  * @param query the URL's part of the query text
  * @throws QueryFailure 229 when the query text, without data, is longer than maxQueryBytes; 89 for a compressed body
  */

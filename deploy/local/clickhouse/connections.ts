@@ -6,9 +6,9 @@ import { asFailure, failure } from './reply.ts';
 type ConnectionKey = { database: string; settings: ReadonlyMap<string, string> };
 
 /**
- * Settings of every connection. A caller's own settings replace them. By default ClickHouse 26.7 has async_insert on,
- * which would delay every acknowledgement. Parallel formatting costs threads and delays the first row. With more than
- * one insert thread the rows of one body can become visible part by part.
+ * Settings of every connection, unless a caller sets other values. By default, async_insert delays the acknowledgement
+ * of an insert. Parallel formatting takes threads and delays the first row. Several insert threads can make the rows of
+ * one body visible part by part.
  */
 const ourSettings = new Map([
   ['async_insert', '0'],
@@ -26,8 +26,8 @@ export function setStatement(settings: ReadonlyMap<string, string>): string {
 }
 
 /**
- * Keeps unused engine connections for later queries with the same database and settings. The settings are SET once per
- * connection and are part of its key, so a query never gets a connection with other settings.
+ * Keeps unused engine connections for later queries with the same database and the same settings. A new connection gets
+ * its settings once, by SET. They are part of the connection's key.
  */
 export class Connections {
   readonly #native: Native;
@@ -43,9 +43,10 @@ export class Connections {
   }
 
   /**
-   * Runs `work` on a connection with this database and these settings. After an error the connection is closed, because
-   * the rest of the failed query's output would begin the next result. It is also closed when `changesIt` is true,
-   * because `work` then changes the connection's database or settings.
+   * Runs `work` on a connection with this database and these settings. The connection is closed afterwards in two
+   * cases:
+   * - `work` failed: the rest of the failed query's output would begin the next result.
+   * - `changesIt` is true: `work` changes the connection's database or settings.
    * @throws QueryFailure, for example 115 for an unknown setting or 81 for an unknown database
    */
   async use<T>(wanted: ConnectionKey, changesIt: boolean, work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -92,9 +93,8 @@ function keyOf({ database, settings }: ConnectionKey): string {
 }
 
 /**
- * The native functions of the engine in chdb 3.4.0. The package's index.js calls them too, but is not used here. Its
- * Session runs parameterised queries one by one and hides the number of written rows, and `chdb/connection` leaks
- * settings.
+ * The native functions of the engine in chdb 3.4.0. The package's own wrappers are not used. Its `Session` runs
+ * parameterised queries one by one and hides the number of written rows. `chdb/connection` leaks settings and buffers.
  */
 export interface Native {
   /** Queries run one by one on one connection, in parallel on several. A process can open only one data path. */

@@ -20,21 +20,21 @@ export type Engine = {
 };
 
 /**
- * Opens the data directory, and makes the directory and the database if they are missing.
+ * Opens the data directory. Makes the directory and the database if they are missing.
  * @throws Error when another process uses the directory, or its path cannot be used
  */
 export async function openEngine(dataFolder: string, database: string, limits: Limits): Promise<Engine> {
   const folder = path.resolve(dataFolder);
-  // Paths of files are written into SQL without escapes. There the engine would read `*?{}[]` as a pattern, and the
-  // other characters could end or change the quoted path.
+  // Paths of files are written into SQL without escapes. The engine reads `*?{}[]` in a path as a pattern. A quote, a
+  // backslash or a line end could change the SQL.
   if (/[*?{}[\]'\\\n]/.test(folder)) throw new Error(`The data directory's path has one of *?{}[]'\\: ${folder}`);
   const dataPath = path.join(folder, 'engine');
   await mkdir(dataPath, { recursive: true, mode: 0o700 });
   const native = loadNative();
   // This connection stays open until the end, because the engine closes the directory when its last connection closes.
   const keeper = openFirst(native, dataPath, folder);
-  // The spool is emptied only now, because until the data directory is open, another process may use the spool. Insert
-  // bodies that a killed process left in it are not needed, because they were never acknowledged.
+  // The data directory is open now, so no other process uses its spool. A killed process may have left insert bodies in
+  // the spool. Nobody needs these bodies, because their inserts were never acknowledged.
   const spool = path.join(folder, 'spool');
   await rm(spool, { recursive: true, force: true });
   await mkdir(spool, { mode: 0o700 });

@@ -12,10 +12,11 @@ import type { QueryRequest } from './request.ts';
 import type { Statement } from './statement.ts';
 
 /**
- * Stores the data of an INSERT on disk and then inserts them, because the engine would cut inline data at the first
- * blank line and run the rest as SQL. If the process dies during the upload, nothing is inserted and the next start
- * removes the file. If it dies between the insert and the answer, the rows are there but the client does not know it.
- * The client then inserts the same rows again, and its tables must allow that (README).
+ * Stores the data of an INSERT in a file, and then inserts the file. The engine would cut data in the SQL text at the
+ * first blank line and run the rest as SQL. What is left if the process dies:
+ * - during the upload: no rows; the next start removes the file;
+ * - between the insert and the answer: the rows. The client repeats the insert, so its tables must allow repeats
+ *   (README).
  */
 export async function insertData(
   engine: Engine,
@@ -44,9 +45,8 @@ export async function insertData(
 }
 
 /**
- * Stores the whole body and returns the path of its file. When the upload fails (cut connection, too many bytes), the
- * file is removed and the error is thrown, so half a body is never inserted. A body that is too large is left open, so
- * that the client can still get an answer.
+ * Stores the whole body and returns the path of its file. If the upload fails, the file is removed and the error is
+ * thrown. The connection of a body that is too large stays open, so that the client can get an answer.
  */
 async function storeBody({ spool, limits }: Engine, head: Uint8Array, body: Readable): Promise<string> {
   const { maxBodyBytes, uploadIdleTimeoutMs } = limits;
@@ -71,8 +71,8 @@ async function storeBody({ spool, limits }: Engine, head: Uint8Array, body: Read
 }
 
 /**
- * Runs an INSERT … SELECT, or an INSERT that reads its data from a stored file. `ours` is the part of `sql` that this
- * process has added. It is removed from the texts of errors.
+ * Runs an INSERT … SELECT, or an INSERT that reads its data from a stored file.
+ * @param ours the part of `sql` that this process has added; it is removed from the texts of errors
  */
 export async function insert(
   engine: Engine,
@@ -86,14 +86,14 @@ export async function insert(
   await writes.enter(signal);
   const parameters = new Map(Object.entries(request.parameters).map(([name, value]) => [`param_${name}`, value]));
   try {
-    // `InsertRawAsyncConnection`, the engine's call that counts the written rows, cannot bind parameters. So a SET
-    // statement gives them to the connection. The connection would keep them, so no other query uses it.
+    // `InsertRawAsyncConnection` counts the written rows, but cannot bind parameters. So a SET statement sets them on
+    // the connection. The connection keeps the parameters, so it is closed after this query.
     const result = await engine.connections.use(request, parameters.size > 0, async (connection) => {
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
       return engine.runs.during(request.queryId, signal, async ({ tag }) => {
         try {
-          // If the process dies here, either all rows are stored or none, unless they fill several engine blocks. Then
-          // some blocks may be stored and others not.
+          // If the process dies here, all rows are stored or none, if they fit into one block of the engine. If the
+          // rows fill several blocks, some blocks may be stored and others not.
           return await engine.native.InsertRawAsyncConnection(connection, `${tag}${sql}`, Buffer.alloc(0), false);
         } catch (error) {
           throw asFailure(error, [ours, tag]);

@@ -11,8 +11,8 @@ export const defaultLimits = {
   /** Length of a SELECT's result that is held in memory because the caller asked for wait_end_of_query. */
   maxHeldResultBytes: 268_435_456,
   /**
-   * Largest number of queries of each kind that run at once. Together these four limits must leave some of the 16
-   * threads of libuv free for kills.
+   * Largest number of queries of each kind that run at once. The sum of these four limits (4 + 4 + 2 + 2 = 12) must
+   * stay below libuv's 16 threads. Otherwise no thread is left to kill a query.
    */
   maxReads: 4,
   maxStreams: 4,

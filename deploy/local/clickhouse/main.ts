@@ -10,9 +10,9 @@ import { makeServer } from './server.ts';
 const lookAgainMs = 20;
 
 /**
- * Refuses new requests, waits for running queries, kills them after drainTimeoutMs, and closes the engine. It resolves
- * to false when a killed query still runs. Then the engine stays open, because closing it would abort the process. The
- * caller ends the process instead, and nothing that was acknowledged is lost.
+ * Refuses new requests, waits for running queries, kills them after drainTimeoutMs, and closes the engine. Returns
+ * false if a killed query still runs. The engine then stays open, because closing it would abort the process. The
+ * caller must then end the process. No acknowledged insert is lost by that.
  */
 async function stop(server: Server, engine: Engine): Promise<boolean> {
   const { drainTimeoutMs } = engine.limits;

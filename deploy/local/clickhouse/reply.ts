@@ -77,9 +77,9 @@ export class Reply {
   }
 
   /**
-   * Answers with the query's error. If rows were sent already, the error follows them between tags, as on ClickHouse
-   * servers since 25.11. The chunked body then gets no last chunk, so that a client that does not know the tags also
-   * sees that the result is incomplete.
+   * Answers with the query's error. If rows were sent already, the error follows the rows between tags, as on
+   * ClickHouse servers since 25.11. The connection then breaks off before the body's last chunk. Thus a client that
+   * does not know the tags also sees that the result is incomplete.
    */
   fail(failure: QueryFailure): void {
     const text = `${failure.text} (version ${this.#version} (embedded))\n`;
@@ -139,8 +139,8 @@ export function failure(code: number, type: string, message: string): QueryFailu
 }
 
 /**
- * Turns an error of the native call into a QueryFailure. The engine sometimes wraps its own error text two or three
- * times. The wrapping is removed, because a server sends the text alone.
+ * Turns an error of the native call into a QueryFailure. The engine may repeat its prefix and suffix around the error
+ * text. The repeats are removed, because a ClickHouse server does not send them.
  * @param ours texts that this process added to the query; they are removed, so that a syntax error does not quote them
  */
 export function asFailure(error: unknown, ours: string[] = []): QueryFailure {

@@ -29,10 +29,9 @@ export class Runs {
   }
 
   /**
-   * Runs `work`, whose query must begin with the run's tag. When the caller goes away, `onStop` is called and the query
+   * Runs `work`, whose query must begin with the run's tag. If the caller goes away, `onStop` is called and the query
    * is killed.
-   * @throws QueryFailure 216 while another query with this id runs, 735 when the caller has already gone and nothing
-   *   was run
+   * @throws QueryFailure 216 while another query with this id runs; 735 when the caller has gone before `work` began
    */
   async during<T>(
     queryId: string,
@@ -62,8 +61,8 @@ export class Runs {
   }
 
   /**
-   * Repeats KILL QUERY until the query has ended: the first kill may come before the query began in the engine. A kill
-   * takes no slot, because it must work when all slots are taken. It is ASYNC, because SYNC never returns in chDB.
+   * Repeats KILL QUERY until the query has ended, because the first kill may come before the engine knows the query. A
+   * kill waits for no slot: it must work when all slots are taken. It is ASYNC, because SYNC never returns in chDB.
    */
   async kill(run: Run): Promise<void> {
     if (run.killed) return;
@@ -81,9 +80,9 @@ const run = promisify(execFile);
 const stockSize = 32;
 
 /**
- * Named pipes through which results leave the engine (`INTO OUTFILE`). They stream every format, slow the engine down
- * when the caller reads slowly, and need no native call that blocks the event loop. One query at a time uses a pipe,
- * and a pipe is empty once both its ends are closed, so a result cannot end up in the next query's answer.
+ * Named pipes through which results leave the engine (`INTO OUTFILE`). A pipe works for every format, never blocks the
+ * event loop, and slows the engine down when the caller reads slowly. Only one query at a time uses a pipe. A pipe is
+ * empty once both its ends are closed. So no part of a result can get into the next query's answer.
  */
 export class Pipes {
   readonly #folder: string;
@@ -118,8 +117,8 @@ export class Pipes {
 
 /**
  * Opens the reading end of a pipe. A second descriptor holds the pipe open, so that the engine's open and write never
- * block for ever and never fail. `release` closes the second descriptor. After that the stream ends as soon as the
- * engine closes the writing end.
+ * fail and never block for ever. `release` closes the second descriptor. Only after `release` can the stream end: it
+ * ends when the engine closes the writing end.
  */
 export function openReader(pipe: string): { stream: net.Socket; release: () => void } {
   let held: number | undefined = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);

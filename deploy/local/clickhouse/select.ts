@@ -8,8 +8,8 @@ import { openReader, type Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
 /**
- * The beginning of a result is held back up to this size. A query that fails before anything is sent gets an error
- * status instead of rows. It is also the size of a ClickHouse server's buffer, and of the engine's pieces.
+ * Up to this size, the beginning of a result is held back. A query that fails before anything is sent gets an error
+ * status instead of rows. ClickHouse servers have a buffer of this size too.
  */
 const maxSmallBytes = 1_048_576;
 /** The beginning is held back at most this long, because some formats write only a small progress row now and then. */
@@ -55,8 +55,8 @@ class Outgoing {
   }
 
   /**
-   * Reads the rest of the result and drops it. Otherwise the engine would wait to write into the full pipe, and while
-   * it waits, it does not notice that its query was killed.
+   * Reads the rest of the result and drops it. Otherwise the engine would wait to write into the full pipe. An engine
+   * that waits does not notice that its query was killed.
    */
   discard(): void {
     this.#discarding = true;
@@ -134,7 +134,7 @@ class Outgoing {
 }
 
 /**
- * Runs a SELECT and answers it. A small result is sent whole with its summary, a larger one is streamed. When the
+ * Runs a SELECT and answers it. A small result is sent whole with its summary, and a larger result is streamed. If the
  * caller aborts, the query is killed in the engine.
  */
 export async function select(

@@ -34,8 +34,8 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
     authenticate(message, url.searchParams, account);
     const request = readRequest(message, url.searchParams);
     reply = new Reply(response, { ...about, queryId: request.queryId });
-    // As on a ClickHouse server, a request that is not a POST may only read (`readonly` = 2). A request that sets
-    // `readonly` itself keeps the value that it set.
+    // As on a ClickHouse server, a request that is not a POST may only read (`readonly` = 2). If the request sets
+    // `readonly`, its own value counts.
     if (message.method !== 'POST' && !request.settings.has('readonly')) request.settings.set('readonly', '2');
     await serve(engine, message, request, reply, gone.signal);
   } catch (error) {
@@ -71,8 +71,8 @@ async function serve(
 }
 
 /**
- * Makes a SELECT fail with 396 when its result takes more than maxHeldResultBytes in the engine's memory. If the
- * request sets its own limit, that limit counts instead.
+ * Limits the result of a SELECT to maxHeldResultBytes of the engine's memory. A larger result fails with 396. If the
+ * request sets its own limit, only the request's limit counts.
  */
 function held({ limits }: Engine, request: QueryRequest): QueryRequest {
   const limit = [
@@ -83,8 +83,8 @@ function held({ limits }: Engine, request: QueryRequest): QueryRequest {
 }
 
 /**
- * Runs a statement whose result the engine returns in one buffer, which is faster than a pipe. Such statements are a
- * SELECT with wait_end_of_query, and DDL, SHOW, EXPLAIN, SET and others whose result is short or missing.
+ * Runs a statement whose result the engine returns in one buffer, which is faster than a pipe: a SELECT with
+ * wait_end_of_query, or a command whose result is short or missing (DDL, SHOW, EXPLAIN, SET and others).
  */
 async function inOnePiece(
   engine: Engine,

@@ -1,9 +1,6 @@
 import { failure } from './reply.ts';
 
-/**
- * A parsed query text. This process adds a clause to a `select` and to an `insert-data`, so their texts are cut at the
- * place of that clause.
- */
+/** A parsed query text. The texts of `select` and `insert-data` are cut where this process adds a clause of its own. */
 export type Statement =
   /** The query to run is `body`, our INTO OUTFILE and `tail`. `tail` begins with FORMAT if the text names a format. */
   | { kind: 'select'; body: string; format: string | undefined; tail: string }
@@ -16,7 +13,7 @@ export type Statement =
   | { kind: 'command'; text: string; format: string | undefined; changesConnection: boolean };
 
 /**
- * @param sql one statement, which may end with a semicolon
+ * Parses one statement, which may end with a semicolon.
  * @throws QueryFailure 62 for an empty text or several statements (the engine would run them all), 358 for INTO
  *   OUTFILE, 78 for FROM INFILE, 48 for KILL QUERY
  */
@@ -135,9 +132,8 @@ const quotes = new Map([
 ]);
 
 /**
- * Splits ClickHouse SQL into tokens, just well enough to find clauses and the ends of statements. Comments and spaces
- * are left out. A string, a quoted name or a heredoc is one token. The tokens are made one by one, so that the caller
- * can stop before the text after INSERT … FORMAT, which is data and not SQL.
+ * Yields the tokens of ClickHouse SQL, without comments and spaces. A string, a quoted name or a heredoc is one token.
+ * The text after INSERT … FORMAT is data, not SQL. The caller must stop before it.
  */
 export function* tokens(sql: string): Generator<Token> {
   let at = 0;

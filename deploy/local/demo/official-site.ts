@@ -13,9 +13,9 @@ export interface SiteFile {
 }
 
 /**
- * A real HTTP server on loopback that behaves as SUNAT's site does on a good day. It serves files with ETag,
- * Last-Modified, conditional requests and byte ranges (RFC 9110, sections 13 and 14), and pages that name the day of
- * publication. A newer version of a file replaces the older one. Tests replace `answer` to make the site misbehave.
+ * A real HTTP server on loopback that behaves as SUNAT's site does on a good day. It serves pages that name the day of
+ * publication, and files with ETag, Last-Modified, conditional requests and byte ranges (RFC 9110, sections 13 and 14).
+ * A newer version of a file replaces the older version. Tests replace `answer` to make the site misbehave.
  */
 export class OfficialSite {
   readonly #server: Server;

@@ -113,8 +113,8 @@ function inventRegisters(rows: number, changes: Partial<Population>, month: Mont
 }
 
 /**
- * True when the taxpayer is in the monthly register with an activity, a number of workers and a billing system (cells 6
- * to 8). The invented register never lacks a value in the other cells that a record shows.
+ * True if the taxpayer's monthly row has an activity, a number of workers and a billing system (cells 6 to 8). No other
+ * cell that a record shows is ever missing in the invented register.
  */
 function isComplete(population: Population, index: number, month: Month): boolean {
   const cells = monthlyCells(population, index, month);

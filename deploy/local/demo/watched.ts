@@ -55,8 +55,8 @@ export interface Received {
 }
 
 /**
- * Lists what is wrong with the deliveries: events that are missing, not expected or delivered under two ids, signatures
- * that are not valid, and look-ups on a delivery's arrival that showed the old state.
+ * Lists what is wrong with the deliveries: events that are missing, not expected or delivered under two ids; signatures
+ * that are not valid; look-ups that still showed the old state when the delivery arrived.
  */
 export function faultsOf(watched: readonly Watched[], received: readonly Received[]): string[] {
   const wanted = watched.filter(({ expected }) => expected !== null);

@@ -135,8 +135,8 @@ function initialise(context: EngineContext, initdb: string, account: Account, da
 }
 
 /**
- * Removes a pid file that a crash left. PostgreSQL refuses to start while any process has the number in that file, and
- * in a fresh container another process likely has it. Call this only after a crashed stack's processes were ended.
+ * Removes a pid file that a crash left. PostgreSQL does not start while any process has the pid in the file, which is
+ * likely in a fresh container. Call the function only after the crashed stack's processes were ended.
  */
 function removeStalePidFile(data: string): void {
   const file = path.join(data, 'postmaster.pid');
@@ -168,9 +168,9 @@ interface Account {
 }
 
 /**
- * Chooses the account for PostgreSQL, which refuses to run as root. When root starts the stack (usually in a
- * container), PostgreSQL runs as `postgres` if that account exists, else as `nobody`. No account is made. If the
- * account cannot enter the folders, for example below /root, PostgreSQL also gets the capability to enter any folder.
+ * Chooses the account for PostgreSQL, which refuses to run as root. If root starts the stack (usually in a container),
+ * PostgreSQL runs as `postgres`, or as `nobody` if there is no `postgres`. If the account cannot enter the folders, for
+ * example below /root, PostgreSQL also gets the capability to enter any folder.
  */
 function postgresAccount(searchPath: string, program: string, directory: string): Account {
   if (process.getuid?.() !== 0) return { privileges: [], prefix: [] };

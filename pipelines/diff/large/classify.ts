@@ -13,8 +13,8 @@ export interface ClassifierDependencies {
   /** Index of the base. A row that equals the base's row skips the merge (merge.ts). If null, no row skips it. */
   base: EditionIndex | null;
   /**
-   * Index of the head. It is also set for a re-baseline, where `base` is null. If all lines of a RUC are bad and the
-   * head has the RUC, the RUC keeps its old row. Null for a first edition.
+   * Index of the head, also for a re-baseline, where `base` is null. Null for a first edition. If all lines of a RUC
+   * are bad, the RUC keeps the row that the head has.
    */
   known: EditionIndex | null;
   spill: Spill;
@@ -25,8 +25,8 @@ export interface ClassifierDependencies {
 }
 
 /**
- * Makes the first pass over a publication. A row that is the same as in the base only sets a bit in `seen`, at its rank
- * (explained at EditionIndex). Any other row goes to the spill (spill.ts), and the merge (merge.ts) compares it later.
+ * Makes the first pass over a publication. A row that equals the base's row only sets its bit in `seen`, at its rank
+ * (see EditionIndex). Any other row also goes to the spill (spill.ts), and the merge (merge.ts) compares it later.
  */
 export class Classifier {
   /** Number of data lines that were read so far. */
@@ -111,8 +111,8 @@ export class Classifier {
     const reason = problemOfLine(bytes, start, end, cells);
     if (reason === null) throw new Error(`line ${line} is a row for the slow reader and none for the fast one`);
     rejects.add(reason, line, bytes, start, end);
-    // The first ten digits identify a RUC even if its check digit is wrong. Keeping the row of such a RUC needlessly
-    // does no harm, but deleting a RUC that still exists does.
+    // Even if the check digit is wrong, the first ten digits identify a RUC. Keeping a row needlessly does no harm, but
+    // deleting a RUC that still exists does.
     const key = keyAt(bytes, start, end);
     const rank = key === noKey ? -1 : (known?.rankOf(key) ?? -1);
     if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);
@@ -124,10 +124,10 @@ function bitsFor(index: EditionIndex | null): Int32Array {
 }
 
 /**
- * Marks the ranks of a batch as seen. It also sets `differs` for rows without a rank and for repeats of a RUC, so that
- * they go to the merge. A repeat must go there even if it equals the base: the last line of a RUC counts, and the merge
- * knows only the lines in the spill. Like `EditionIndex.lookUp`, this loop mostly waits for memory. It stands alone and
- * has no branches, so that its cache misses overlap.
+ * Marks the ranks of a batch as seen. Also sets `differs` for rows without a rank and for repeats of a RUC, so that
+ * they go to the merge. A repeat goes there even if it equals the base: the last line of a RUC counts, and the merge
+ * knows only the lines in the spill. Keep the loop free of branches, so that its waits for memory overlap (see
+ * `EditionIndex.lookUp`).
  */
 function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
   for (let row = 0; row < count; row += 1) {

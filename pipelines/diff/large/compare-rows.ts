@@ -76,7 +76,7 @@ function sameBytes(
 
 /**
  * Writes `unreadableByte` over each of the five bytes that Windows-1252 leaves undefined. A change file has U+FFFD for
- * all five. So without this step, a row store rebuilt from change files would differ from the original one. Reads up to
+ * all five. Otherwise a row store rebuilt from change files would differ from the original one. Reads up to
  * `slackBytes` past `end`.
  */
 export function makeCanonical(bytes: Uint8Array, view: DataView, start: number, end: number): void {

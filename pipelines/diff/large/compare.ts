@@ -21,9 +21,8 @@ import { Spill } from './spill.ts';
 
 /**
  * Compares a publication with the register's head and writes the edition's change file, overlay, reject file, index and
- * row store. The same input gives the same bytes, and a file gets its final name only when it is whole.
- *
- * For 18 million rows it uses some 500 MB outside the heap.
+ * row store. Equal input gives equal bytes. A file gets its final name only when it is whole. For 18 million rows it
+ * uses some 500 MB outside the heap.
  * @throws CompareError; the signal's reason when aborted
  */
 export async function compareEdition(
@@ -77,8 +76,8 @@ function seedOfBase({ workDir, register, base }: CompareInput): HashSeed {
 }
 
 /**
- * Makes the seed of the row hashes; a repeated run gets the same seed. The publisher cannot foresee `detectedAt`, so he
- * cannot prepare rows with equal hashes.
+ * Makes the seed of the row hashes from facts that a repeated run has too. One of them is `detectedAt`, which the
+ * publisher cannot foresee. So he cannot prepare two rows with equal hashes.
  */
 function newSeed(input: CompareInput, text: PublishedText): HashSeed {
   const bytes = namedBytes(8, 'seed', input.register, input.detectedAt, text.crc32, text.textBytes);

@@ -26,8 +26,8 @@ interface CorrectionDependencies {
 }
 
 /**
- * Goes through an edition's changes in RUC order and undoes each change whose result is still in the head. At the same
- * time it reads the head's overlay. It copies an entry to the new overlay unless it undoes a change of the entry's RUC.
+ * Goes through an edition's changes in RUC order and undoes each change whose result the head still has. The entries of
+ * the head's overlay go to the new overlay, except entries of a RUC whose change is undone.
  */
 class Correction {
   readonly #dependencies: CorrectionDependencies;
@@ -37,7 +37,7 @@ class Correction {
   constructor(dependencies: CorrectionDependencies) {
     this.#dependencies = dependencies;
     this.#changes = new RowDecoder(dependencies.columns.length);
-    // In a publication, an empty cell of some columns keeps the earlier value. Here no column does so, because both
+    // Here an empty cell never means that the earlier value stays, as it does in some columns of a publication. Both
     // compared rows come from stored states, in which an empty cell is really empty.
     this.#comparer = new RowComparer(dependencies.columns.map(() => false));
   }
@@ -62,7 +62,7 @@ class Correction {
   }
 
   /**
-   * Undoes the change of one RUC and returns true. If the head no longer has the row that the change left, it lists a
+   * Undoes the change of one RUC and returns true. If the head's row is not the one that the change left, it lists a
    * conflict and returns false.
    */
   #undo(key: number, ruc: string, before: StoredRow | null, after: StoredRow | null): boolean {
@@ -95,8 +95,8 @@ class Correction {
 }
 
 /**
- * Makes the edition that undoes an earlier one: each RUC that still has the row of that edition gets its earlier row
- * back. The same input gives the same bytes, and the next comparison starts from this edition as from any other.
+ * Makes the edition that undoes an earlier edition. Each RUC that still has the earlier edition's row gets back the row
+ * from before that edition. Equal input gives equal bytes.
  * @throws CompareError `not_correctable`, `change_file_damaged`, `index_missing`, `index_damaged`, `parser_changed`;
  *   the signal's reason when aborted
  */

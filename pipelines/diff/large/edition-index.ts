@@ -22,21 +22,21 @@ import { readFully } from './spill.ts';
 export const bytesPerEntry = 12;
 
 /**
- * The index of one edition in memory. For each RUC it has the hash of the row and the row's position in the row store.
- * The rank of a RUC is the number of smaller RUCs in the index. A bitmap has one bit for each possible RUC, and after
- * each word of the bitmap stands the rank of the word's first RUC. So one cache line shows whether a RUC is there and
- * where its entry is. The index takes some 290 MB for 18.34 million rows.
+ * The index of one edition in memory: for each RUC, the hash of its row and the row's position in the row store. The
+ * rank of a RUC is the number of smaller RUCs in the index. A bitmap has one bit for each possible RUC. Next to each
+ * word of the bitmap stands the rank of the word's first RUC, so a look-up of a rank reads a single cache line. The
+ * index takes some 290 MB for 18.34 million rows.
  */
 export class EditionIndex {
   readonly header: IndexHeader;
   /**
-   * Pairs of numbers: a word of 32 bits of the bitmap, and the rank of the word's first RUC. All ranges of keys
-   * (buckets, see index-format.ts) without rows share the first block of pairs.
+   * Pairs of numbers: a word of 32 bits of the bitmap, and the rank of the word's first RUC. All buckets (ranges of
+   * keys, see index-format.ts) without rows share the first block of pairs.
    */
   readonly table: Uint32Array;
   /**
-   * For each range of keys, the number of its first pair in `table`. It is 0 for a range without rows, and for the
-   * range into which `noKey` (the key of a bad line) falls.
+   * For each bucket, the number of its first pair in `table`. It is 0 for a bucket without rows, and for the bucket of
+   * `noKey` (the key of a bad line).
    */
   readonly firstPair: Int32Array;
   /** The rank of the first row of each range of keys. The last element is the count of all rows. */
@@ -86,11 +86,12 @@ export class EditionIndex {
 
   /**
    * Writes the rank of each row in `[from, to)` to `ranks`, from index 0 on. The rank is -1 if the index does not have
-   * the row's key. It is also -1 for `noKey`, the key of a line without a good RUC.
+   * the row's key. It is also -1 for `noKey`, the key of a line without a good RUC. Up to three more ranks may be
+   * written; they mean nothing.
    *
-   * This loop and `compareHashes` mostly wait for memory, so their cache misses must overlap, with few instructions
-   * between them. So they have no branches and no imported names (V8 checks an imported name at every use), and four
-   * rows share V8's checks of the arrays. The loop may read up to three rows past `to`; their results are not used.
+   * This loop and `compareHashes` mostly wait for memory, and they are fast only while these waits overlap. So they
+   * have few instructions, no branches and no imported names (V8 checks an imported name at every use). Four rows a
+   * turn share V8's checks of the arrays.
    */
   lookUp(batch: RowBatch, from: number, to: number, ranks: Int32Array): void {
     const { table, firstPair } = this;
@@ -120,8 +121,8 @@ export class EditionIndex {
   }
 
   /**
-   * For each row, writes 0 to `differs` if the index has the same hash for the row's key, else another number. The
-   * number means nothing if the index does not have the key.
+   * For each row, writes 0 to `differs` if the index has the row's hash at the row's key, else another number. If the
+   * index does not have the key, the number means nothing.
    */
   compareHashes(batch: RowBatch, from: number, to: number, ranks: Int32Array, differs: Int32Array): void {
     const { entries } = this;

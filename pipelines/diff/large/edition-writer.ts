@@ -13,8 +13,8 @@ import { hashOfRow } from './scan.ts';
 const keysPerPrefix = 100_000_000;
 
 /**
- * Writes an edition's row segment (the rows that it adds to the row store) and its index. Callers give rows in RUC
- * order. Comparison, correction and rebuild all use this class, so a rebuilt index equals the original one bit for bit.
+ * Writes an edition's row segment (the rows that it adds to the row store) and its index. Callers must give rows in RUC
+ * order. Comparison, correction and rebuild all use this class. So a rebuilt index equals the original bit for bit.
  */
 export class StateWriter {
   readonly tally: Tally;
@@ -48,8 +48,8 @@ export class StateWriter {
 
   /**
    * Gives the row segment and the index their final names. The segment comes first, because the index points to its
-   * rows. `empty` says by how much each column's count of empty cells changes. For a full edition it is the whole
-   * count.
+   * rows.
+   * @param empty by how much each column's number of empty cells changes; for a full edition the whole number
    */
   finish(changeFileSha256: string, empty: Float64Array): IndexHeader {
     const { register, edition, parserVersion, columns, hashSeed } = this.#facts;
@@ -114,8 +114,8 @@ export class EditionWriter {
   }
 
   /**
-   * Writes a row as `c` if its key is new. Writes it as `r` if it is no change; only a first edition or a re-baseline
-   * has such rows.
+   * Writes a row without an earlier row: as `c` if its key is new, as `r` if the row is no change. Only a first edition
+   * or a re-baseline has rows with `r`.
    */
   insert(op: 'r' | 'c', key: number, row: StoredRow, line: number | null): void {
     this.#state.set(op, key, row, 0);

@@ -12,15 +12,15 @@ import {
 } from './index-format.ts';
 
 /**
- * An edit has five numbers: a key, 1 to set the key's entry or 0 to remove it, the two lanes (halves) of the row's
+ * The numbers of an edit: the key, 1 to set the key's entry or 0 to remove it, the two lanes (halves) of the row's
  * hash, and the row's position in the row store.
  */
 const numbersPerEdit = 5;
 
 /**
- * Writes the index of a new edition: the base edition's index with the caller's edits (`set` and `remove`), which must
- * come in the order of keys. It writes one bucket (range of keys, see index-format.ts) after the other. The entries
- * between two edits are unchanged, so they are copied in one piece.
+ * Writes the index of a new edition: the base edition's index with the caller's edits (`set` and `remove`). The edits
+ * must come in the order of keys. The index is written bucket by bucket (range of keys, see index-format.ts). Unchanged
+ * entries between two edits are copied in one piece.
  */
 export class IndexBuilder {
   readonly #base: EditionIndex | null;

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { keyLimit } from '../../registers/ruc-key.ts';
 
 /**
- * A key is the number of a RUC (`ruc-key.ts`). Keys are divided into ranges of 2¹⁹ keys, called buckets.
- * `IndexBuilder`, `Spill` and `Merge` work on one bucket at a time. So they never sort a whole register, and they
- * hold little of it at once.
+ * A key is the number of a RUC (`ruc-key.ts`). A bucket is a range of 2¹⁹ keys. `IndexBuilder`, `Spill` and `Merge`
+ * work on one bucket at a time. So they never sort a whole register.
  */
 export const bucketBits = 19;
 export const keysPerBucket = 1 << bucketBits;
@@ -23,10 +22,10 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.number().int().nonnegative();
 
 /**
- * An index file begins with a block of `headerBytes`: the length of the header's JSON (4 bytes, little-endian), the
- * JSON, and zeros. Then each bucket that has rows follows with its bitmap (64 KB, one bit per key) and its entries in
- * RUC order. An entry takes 12 bytes: the row's hash (two lanes of 32 bits) and the row's position in the row store.
- * The file holds no times, so an edition always gives the same bytes.
+ * Length of an index file's first block: the length of the header's JSON (4 bytes, little-endian), the JSON, and zeros.
+ * Each bucket that has rows follows, with its bitmap (64 KB, one bit per key) and its entries in RUC order. An entry
+ * takes 12 bytes: the row's hash (two lanes of 32 bits) and the row's position in the row store. The file must hold no
+ * times. Otherwise a rebuild could not give the same bytes.
  */
 export const headerBytes = 64 * 1024;
 

@@ -32,8 +32,8 @@ export async function eachBucket(
 }
 
 /**
- * Reads the rows that the first pass (`Classifier`) put into the spill, one bucket (a range of RUCs) at a time. If a
- * RUC has several lines, only the last one counts.
+ * Reads the rows that the first pass (`Classifier`) put into the spill, one bucket (a range of RUCs) at a time. Only
+ * the last line of a RUC counts.
  */
 export class LastLines {
   readonly #spill: Spill;
@@ -48,8 +48,8 @@ export class LastLines {
   }
 
   /**
-   * Returns the distinct keys of a bucket in ascending order, valid until the next call. Calls `onRepeat` for each line
-   * of a RUC after its first line.
+   * Returns the distinct keys of a bucket in ascending order. The array is valid until the next call.
+   * @param onRepeat is called for each line of a RUC after its first line
    */
   take(bucket: number, onRepeat: (key: number, spilled: SpilledBucket, entry: number) => void): Uint32Array {
     this.#forget();
@@ -113,9 +113,9 @@ interface MergeDependencies {
 }
 
 /**
- * Makes the second pass of a comparison, after that of `Classifier`, one bucket at a time and in RUC order. It compares
- * the rows in the spill with the base's rows cell by cell. It removes a row of the base if the publication has no row
- * of the same RUC. But if a bad line names the RUC, the base's row is kept.
+ * Makes the second pass of a comparison, after `Classifier`, one bucket at a time and in RUC order. It compares the
+ * rows in the spill with the base's rows cell by cell. It removes a row of the base if the publication has no line of
+ * its RUC. A bad line of the RUC is enough to keep the row.
  */
 export class Merge {
   readonly #dependencies: MergeDependencies;

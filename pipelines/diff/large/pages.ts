@@ -48,8 +48,8 @@ export function pageIn(memory: SharedArrayBuffer): Page {
 }
 
 /**
- * Reads a publication's text into pages that `freePage` gives. `freePage` must not give a page again while its rows are
- * still in use. The header line is checked and left out, so the first row is line 2.
+ * Reads a publication's text into pages. The header line is checked and left out, so the first row is line 2.
+ * @param freePage gives an empty page; it must not give a page whose rows are still in use
  * @throws CompareError `header_changed`; `empty` when there is not even a header; the errors of `chunks`
  */
 export async function* pagesOf(
@@ -63,8 +63,8 @@ export async function* pagesOf(
     while (region.from < region.limit) {
       page ??= emptied(await freePage());
       readInto(page, region, seed, format.cells);
-      // The line that lies across two pieces of text is a region of its own. The lines of the next region then go into
-      // the same page. Otherwise that single line would take a whole page.
+      // A line that lies across two pieces of text is a region of its own. Such a single line must not take a whole
+      // page. So the lines of the next region go into this page too.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
       page = null;
@@ -117,8 +117,8 @@ function emptied(page: Page): Page {
 }
 
 /**
- * Moves a region's lines to the page until the page has no room for more rows. If the region's text is longer than the
- * free part of the page, no line is moved. A region's text always fits into an empty page.
+ * Moves a region's lines to the page until the page has no room for more rows. Moves no line if the region's text is
+ * longer than the free part of the page. An empty page has room for the text of any region.
  */
 function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number): void {
   const text = region.bytes.subarray(region.from, region.limit);
@@ -138,8 +138,8 @@ function skipHeader(region: LineRegion, format: LargeFormat): void {
 }
 
 /**
- * Whole lines: the range `[from, limit)` of `bytes`. At least `slackBytes` bytes follow `limit`, because the functions
- * that read lines may read that far past their end.
+ * Whole lines: the range `[from, limit)` of `bytes`. At least `slackBytes` bytes must follow `limit`, because readers
+ * of lines may read that far beyond a line.
  */
 export interface LineRegion {
   bytes: Uint8Array;

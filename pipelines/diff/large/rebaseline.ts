@@ -23,8 +23,8 @@ interface RebaselineDependencies {
   limits: CompareLimits;
   facts: ChangeFileFacts;
   /**
-   * The head's index and rows. The index shows which RUCs the head has. The cells of a row count only if neither the
-   * head's publication (as today's parser reads it) nor the overlay has the RUC (see `#before`).
+   * The head's index and rows. The index shows which RUCs the head has. A row's cells count only if the RUC is neither
+   * in the overlay nor in the head's publication as today's parser reads it (see `#before`).
    */
   baseRows: BaseRows;
   /** The rows of the new publication. `classifier` put them there. */
@@ -37,8 +37,8 @@ interface RebaselineDependencies {
 
 /**
  * Makes the second pass of a re-baseline (the first edition with a new parser version or new columns). Today's parser
- * reads the head's publication again. The new publication is compared with that reading and the head's overlay, so that
- * a new parser alone makes no change. Every row of the register is written to the change file.
+ * reads the head's publication again. The new publication is compared with this reading and the head's overlay.
+ * Otherwise a new parser alone would make changes. Every row of the register is written to the change file.
  * @throws CompareError `previous_unreadable` when the head's publication cannot be read; `change_file_damaged` when the
  *   overlay is damaged; the signal's reason when aborted
  */
@@ -129,9 +129,9 @@ class Rebaseline {
   }
 
   /**
-   * Handles a RUC that the head and the new publication have. If today's parser reads different cells in the old and
-   * the new publication, in a column that the head had, the row is written as an update (`u`). Else it is written as a
-   * row that did not change (`r`).
+   * Handles a RUC that the head and the new publication have. Today's parser reads the old and the new publication. If
+   * it reads different cells in a column that the head had, the row is an update (`u`). Else the row is no change
+   * (`r`).
    */
   #compare(key: number): void {
     const { comparer, writer } = this.#dependencies;
@@ -142,9 +142,8 @@ class Rebaseline {
       writer.overlay.write(after, 'empty_cell', line);
       writer.tally.keptCells += 1;
     }
-    // If neither the head's publication (as today's parser reads it) nor the overlay has the RUC, `before` is a row
-    // that an older parser read. A difference between `before` and `after` then proves no change, and the row is
-    // written as `r`.
+    // False if `before` is a row that an older parser read (see `#before`). A difference between `before` and `after`
+    // then proves no change.
     const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
     const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
     if (changedInWorld === 0) writer.insert('r', key, after, line);
@@ -152,9 +151,9 @@ class Rebaseline {
   }
 
   /**
-   * Handles a row whose RUC the head does not have. If today's parser finds the RUC in the head's publication too, an
-   * older parser missed it, and the row is not a change. But if a correction removed the row from the head, the row's
-   * return is a change.
+   * Handles a row whose RUC the head does not have. The row is new (`c`), unless an older parser missed it in the
+   * head's publication. A missed row is no change (`r`). A row that a correction removed from the head is new again
+   * (`c`).
    */
   #appear(key: number): void {
     const line = this.#lines.read(key, this.#row);
@@ -175,7 +174,7 @@ class Rebaseline {
 
   /**
    * Returns the head's row of a RUC, in today's columns. Each cell comes from the overlay, else from the head's
-   * publication. If neither has the RUC, the cells come from the row in the head's row store.
+   * publication. If both lack the RUC, the cells come from the head's row store.
    */
   #before(key: number): StoredRow {
     const ruc = rucOfKey(key);

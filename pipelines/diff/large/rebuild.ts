@@ -12,10 +12,10 @@ import { countEmptyCells, EmptyCells, RowDecoder } from './rows.ts';
 import { largeModule } from './scan-thread.ts';
 
 /**
- * Makes the index and row store of the last given edition again. It applies the change files in order, beginning with a
- * full edition, which has every row. The index and row store get the same bytes that the comparison or correction
- * wrote. Only the files that the last two editions need stay in WORK_DIR. If the process dies, only the work of this
- * run is lost. A first edition of 18 million rows takes some seconds, each later edition half a second.
+ * Makes the index and row store of the last given edition again, from change files in order. Both get the bytes that
+ * the comparison or correction wrote. The first file must be that of a full edition, which has every row. Only the
+ * files that the last two editions need stay in WORK_DIR. If the process dies, only this run's work is lost. A first
+ * edition of 18 million rows takes some seconds, each later edition half a second.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function rebuildIndex(

@@ -24,7 +24,7 @@ export class BaseRows {
 
   /**
    * Announces that the caller will read `rows` out of the next `of` rows. If `rows` is over 5 % of `of`, each access to
-   * the file reads a megabyte, which also has the rows that follow. Otherwise it reads only enough for one row.
+   * the file reads a megabyte, with many of the rows that follow. Else an access reads only enough for one row.
    */
   expect(rows: number, of: number): void {
     this.#store.expect(rows * 20 > of ? 'many' : 'few');
@@ -57,8 +57,8 @@ export class BaseRows {
 }
 
 /**
- * A position in the store has 32 bits. At 2.5 MB of changed rows a day, the store is full three years after a first
- * load. Then `append` throws `row_store_full`, and a re-baseline begins a new store.
+ * A position in the store has 32 bits. With 2.5 MB of changed rows a day, the store is full about three years after a
+ * first load. `append` then throws `row_store_full`, and a re-baseline begins a new store.
  */
 const maxRowStoreBytes = 2 ** 32 - 1;
 
@@ -80,8 +80,8 @@ const widestWindowBytes = 1 << 20;
 const narrowWindowBytes = maxLineBytes + 1;
 
 /**
- * Reads rows from an edition's segments as if they were joined end to end. A segment is a file of rows in RUC order
- * and never changes.
+ * Reads rows from an edition's segments as if they were one file. A segment is a file of rows in RUC order and never
+ * changes.
  */
 class RowStore {
   readonly #segments: { from: number; bytes: number; file: number; name: string }[] = [];
@@ -193,8 +193,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Makes the segment durable under this name. Callers do this before they finish the index that names the segment.
-   * Otherwise a crash could leave an index whose segment is missing.
+   * Makes the segment durable under this name. Callers must do this before they finish the index that names the
+   * segment. Otherwise a crash could leave an index whose segment is missing.
    */
   finish(name: string): void {
     this.#flush();

@@ -65,8 +65,8 @@ export class EmptyCells {
   /** Length of the longest marker in bytes; -1 if there are no markers. */
   readonly longest: number;
   /**
-   * 1 if a single dash is a marker, else 0. `encodeRow` looks for a dash first, because three of four cells of the
-   * large registers are a single dash.
+   * 1 if a single dash is a marker, else 0. Three of four cells of the large registers are a single dash, so
+   * `encodeRow` looks for a dash first.
    */
   readonly dashes: 0 | 1;
   /** The markers of each length: element n has the markers of n bytes. */
@@ -96,9 +96,8 @@ function isAt(bytes: Uint8Array, first: number, marker: Uint8Array): boolean {
 }
 
 /**
- * Writes the cells of the good row at `start`, except its RUC, as Avro strings. It converts them from Windows-1252 to
- * UTF-8 without making a string. The row must have one cell for each column of `empty`. For each empty cell it adds
- * `sign` to the count of the cell's column. Returns the position after the cells.
+ * Writes the cells of the good row at `start`, except its RUC, as Avro strings in UTF-8. Returns the position after
+ * them. The row must have one cell for each column of `empty`. Each empty cell adds `sign` to the count of its column.
  */
 export function encodeRow(
   to: Uint8Array,
@@ -135,8 +134,8 @@ export function encodeRow(
     from += 1;
     const length = at - lengthAt - 1;
     if (length >= 64) {
-      // Avro writes a length up to 63 as one byte, and a length up to 8,191 as two bytes. No cell is longer than 8,191
-      // bytes. This makes room for the second byte of the length.
+      // Makes room for the second byte of the length. Avro writes a length from 64 to 8,191 as two bytes. No cell is
+      // longer than 8,191 bytes.
       to.copyWithin(lengthAt + 2, lengthAt + 1, at);
       at += 1;
     }

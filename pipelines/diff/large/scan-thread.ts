@@ -37,11 +37,12 @@ export type FromThread =
 const maxPages = 6;
 
 /**
- * Inflates, checks and reads a publication on a thread of its own, which starts in the constructor. The thread fills
- * pages and gets them back after use. The pages are shared memory and are never transferred. After a process has
- * transferred any memory, V8 checks at each access whether the memory is still there, and look-ups in the index take a
- * fifth longer. Neither thread blocks while it waits for messages. So `pages` throws an error if the reading thread
- * dies, and the caller's thread notices an abort. Callers must call `close`.
+ * Inflates, checks and reads a publication on a thread of its own, which starts in the constructor. Callers must call
+ * `close`. The thread fills pages and gets them back after use.
+ * - The pages are shared memory. Never transfer a page to another thread: V8 would then check the memory at each
+ *   access, and look-ups in the index would take a fifth longer.
+ * - Neither thread may block while it waits for messages. Otherwise the caller's thread would not notice an abort or
+ *   the reading thread's death.
  */
 export class ScanThread {
   readonly #pages: Page[];
@@ -130,8 +131,8 @@ export async function classifyPages(
 }
 
 /**
- * Starts a TypeScript module as a thread. On Node 20 a worker does not inherit the loader that `--import tsx` set up
- * for its parent, whatever its `execArgv` says, so the thread registers the loader itself and then imports the module.
+ * Starts a TypeScript module as a thread. On Node 20 a thread does not inherit the loader that `--import tsx` set up
+ * for the process, whatever its `execArgv` says. So the thread registers the loader itself.
  */
 function startThread(module: URL, workerData: unknown): Worker {
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));

@@ -1,16 +1,16 @@
 import type { HashSeed } from '../../changes/change-file.ts';
 import { checkDigitOfSum, keyAt, keyOfPrefix, noKey, rucOfKey } from '../../registers/ruc-key.ts';
 
-// All large registers are read in one form: Windows-1252, one line per row, LF or CR LF. The RUC comes first, a pipe
-// closes each cell, and nothing is quoted.
+// The form of all large registers: Windows-1252, one line per row, LF or CR LF. The RUC comes first, a pipe ends each
+// cell, and nothing is quoted.
 export const pipe = 0x7c;
 export const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 
 /**
- * A longer line is refused. The widest official cells add up to some 250 bytes. `scanRows` counts pipes in counters of
- * one byte, and in a line of at most 1,000 bytes no counter can overflow.
+ * A longer line is refused. The widest official cells add up to some 250 bytes. `scanRows` counts pipes in four
+ * counters that hold at most 255. In the longest line a counter reaches at most 1,000 bytes / 4 = 250.
  */
 export const maxLineBytes = 1000;
 
@@ -29,8 +29,8 @@ export type LineProblem =
   | 'text_after_last_cell';
 
 /**
- * Returns why a line is not a row of `cells` cells, or null if it is a row. `scanRows` applies the same rule in a
- * faster form. `end` is the position of the line end. Control bytes are allowed, because they are read as spaces.
+ * Returns why a line is not a row of `cells` cells, or null if it is a row. `scanRows` applies this rule in a faster
+ * form. `end` is the position of the line end. Control bytes are allowed, because they are read as spaces.
  */
 export function problemOfLine(bytes: Uint8Array, start: number, end: number, cells: number): LineProblem | null {
   if (end - start > maxLineBytes) return 'too_long';
@@ -92,17 +92,15 @@ const multiplier2 = 0x85ebca77 | 0;
 
 /**
  * Adds lines from `position` on to the batch, until the batch is full or `limit` (just after a line end) is reached.
- * Returns the position where it stopped. A good line has `cells` cells. `bytes` and `view` are the same memory and have
+ * Returns the position where it stopped. A good line has `cells` cells. `bytes` and `view` are one memory, with
  * `slackBytes` more bytes after `limit`.
  *
- * It reads four bytes at a time and makes no string and no object. It accepts exactly the lines that `problemOfLine`
- * accepts; a test compares the two. A row with control bytes is listed in `repairable`, and the caller hashes it after
- * it has replaced the control bytes.
+ * It must accept exactly the lines that `problemOfLine` accepts; a test compares the two. A row with control bytes is
+ * listed in `repairable`. The caller replaces the control bytes and then hashes the row.
  *
- * The hash has two lanes of 32 bits and covers the bytes after the RUC. Each step mixes a word of four bytes into each
- * lane. Different words give different lanes, and a later step keeps different lanes different. So two rows of equal
- * length that differ in only one word never have the same hash. For other pairs of rows the chance of an equal hash is
- * 2⁻⁶⁴.
+ * The hash covers the bytes after the RUC and has two lanes of 32 bits. Each step mixes a word of four bytes into each
+ * lane and keeps different lanes different. So two rows of equal length that differ in only one word never have equal
+ * hashes. For other pairs of rows the chance of equal hashes is 2⁻⁶⁴.
  */
 export function scanRows(
   bytes: Uint8Array,
@@ -130,8 +128,8 @@ export function scanRows(
       let lane2 = seed2;
       let pipes = 0;
       let word = view.getInt32(at, true);
-      // Each byte of `word` below 0x20 sets its top bit in `control`. The subtraction may borrow from higher bytes and
-      // set their bits wrongly, so only the lowest bit that is set is used.
+      // Each byte of `word` below 0x20 sets its top bit in `control`. Only the lowest bit that is set is used: the
+      // subtraction may borrow from higher bytes and set their bits wrongly.
       let control = (word - 0x20202020) & ~word & 0x80808080;
       while (control === 0) {
         const different = word ^ 0x7c7c7c7c;
@@ -173,8 +171,8 @@ export function scanRows(
 }
 
 /**
- * Reads a line that is not a row, or a row with control bytes. This code is outside the loop of `scanRows` to keep the
- * loop small. Returns where the next line starts.
+ * Reads a line that is not a row, or a row with control bytes. Returns where the next line starts. It is a function of
+ * its own to keep the loop of `scanRows` small.
  */
 function readSlowly(
   bytes: Uint8Array,
@@ -218,8 +216,8 @@ function readKey(word1: number, word2: number, word3: number): number {
   const digits1 = word1 & 0x0f0f0f0f;
   const digits2 = word2 & 0x0f0f0f0f;
   const digits3 = word3 & 0x000f0f0f;
-  // The check digit depends on a weighted sum of the first ten digits. The top byte of each product is the part of one
-  // word (four, four and two digits). No lower byte can overflow into it.
+  // The check digit depends on this weighted sum of the first ten digits. The top byte of each product is the part of
+  // one word (four, four and two digits). No lower byte of a product can overflow into the top byte.
   const sum =
     (Math.imul(digits1, 0x05040302) >>> 24) +
     (Math.imul(digits2, 0x07060504) >>> 24) +

@@ -30,8 +30,8 @@ try {
   }
   post({ kind: 'end' });
 } catch (error) {
-  // An error that is posted to another thread loses its code. So code and message are sent as two fields, and the main
-  // thread makes the error again from them.
+  // An error that is posted to another thread loses its code. So its code and message are posted, and the main thread
+  // makes a new error from them.
   if (!(error instanceof CompareError)) throw error;
   post({ kind: 'fault', code: error.code, message: error.message });
 } finally {

@@ -22,8 +22,7 @@ export interface SpilledBucket {
 
 /**
  * Holds rows for `Merge`, by bucket (range of keys) and in file order within a bucket. On a normal day the rows of each
- * bucket fit into the bucket's block of memory. For a first edition, or on a day when every row differs, full blocks go
- * to a temporary file.
+ * bucket fit into its block of memory. If most rows differ, as in a first edition, full blocks go to a temporary file.
  */
 export class Spill {
   readonly #path: string;
@@ -54,8 +53,8 @@ export class Spill {
     to.setUint32(target + 4, line, true);
     to.setUint16(target + 8, length, true);
     target += headerBytes;
-    // Copying four bytes at a time is faster than a call of `set`. The last copy may go beyond the row, so the memory
-    // of the row and `#arena` have `slackBytes` at their ends.
+    // Four bytes at a time are faster than a call of `set`. The last copy may go beyond the row, so the row's memory
+    // and `#arena` have `slackBytes` at their ends.
     for (let from = start; from < end; from += 4, target += 4) to.setInt32(target, view.getInt32(from, true), true);
     this.#used[bucket] = at + headerBytes + length;
     this.#counts[bucket]! += 1;

@@ -5,13 +5,13 @@ import { isCompany } from '../../../../schemas/ruc.ts';
 import { hash, type Member, type Membership, membersOn, type Population } from './population.ts';
 
 /**
- * The three files of barred suppliers that the state-procurement body publishes. They are histories, so a supplier may
- * have several rows. The lines end in CRLF, the encoding is Windows-1252, and nothing is quoted.
+ * The three files of barred suppliers that the state-procurement body publishes. The files are histories, so a supplier
+ * may have several rows. Their lines end in CRLF, their encoding is Windows-1252, and nothing is quoted.
  */
 export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';
 
-// A file has the fraction `share` of all taxpayers as suppliers, but at most `most`. The first supplier stands at the
-// fraction `part` of the population. In 2022 `sancionados` had 8,661 rows of 6,219 suppliers. The other two are short.
+// A file has at most `most` suppliers, and at most the fraction `share` of all taxpayers. The first supplier stands at
+// the fraction `part` of the population. In 2022 `sancionados` had 8,661 rows of 6,219 suppliers.
 const sizes: Record<BarKind, { most: number; share: number; part: number; salt: number }> = {
   sancionados: { most: 6_219, share: 0.01, part: 2 / 3, salt: 400 },
   inhabilitaciones_judiciales: { most: 60, share: 0.002, part: 1 / 5, salt: 410 },
@@ -40,8 +40,8 @@ interface Sanction {
 }
 
 /**
- * The file's content on a day. Its column FECHA_CORTE is the day of `publishedAt`. Each day after the first adds a new
- * supplier, and a sanction to an earlier supplier (`laterSanction`).
+ * Returns the file's content on a day. Its column FECHA_CORTE is the day of `publishedAt`. Each day after the first
+ * adds one new supplier, and one later sanction (`laterSanction`) to an earlier supplier.
  */
 export function barText(kind: BarKind, population: Population, day: number, publishedAt: Date): Uint8Array {
   const cut = compact(publishedAt);

@@ -14,8 +14,8 @@ export function agentsOf(population: Population): Membership {
 }
 
 /**
- * The list of good taxpayers. It has 50,711 members, but in a small register only 5 % of the taxpayers. A fifth of the
- * members are natural persons.
+ * The list of good taxpayers. It has at most 50,711 members, and at most 5 % of the taxpayers. A fifth of the members
+ * are natural persons.
  */
 export function goodTaxpayersOf(population: Population): Membership {
   const count = Math.min(50_711, Math.floor(population.rows * 0.05));
@@ -25,8 +25,9 @@ export function goodTaxpayersOf(population: Population): Membership {
 export type ListKind = 'agentes_retencion' | 'buenos_contribuyentes';
 
 /**
- * One of SUNAT's lists as published, in Windows-1252. A record has four cells, each with a pipe at its end, and then a
- * CR without LF. A quote is part of a name. Members who entered after day 1 stand first, then the others by name.
+ * Returns one of SUNAT's lists as published, in Windows-1252. A pipe ends each of a record's four cells, and a CR
+ * without LF ends the record. A quote is part of a name. Members who entered after day 1 stand first, then the others
+ * by name.
  */
 export function listText(kind: ListKind, membership: Membership, day: number, publishedAt: Date): Uint8Array {
   const members = membersOn(membership, day);

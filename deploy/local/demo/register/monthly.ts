@@ -51,8 +51,8 @@ export interface Month {
 }
 
 /**
- * The cells of a taxpayer's row in the month's file, all but the period. Null when the taxpayer is not in the file,
- * which has only a part of all taxpayers (see `coverage`).
+ * Returns the cells of a taxpayer's row in the month's file, without the period. Returns null if the taxpayer is not in
+ * the file. The file has only a part of all taxpayers (see `coverage`).
  */
 export function monthlyCells(population: Population, index: number, month: Month): string[] | null {
   const luck = hash(index, population.seed + 500);
