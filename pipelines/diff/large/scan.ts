@@ -146,11 +146,7 @@ export function scanRows(
       const different = word ^ 0x7c7c7c7c;
       pipes = (pipes + ((~(((different & 0x7f7f7f7f) + 0x7f7f7f7f) | different) >>> 7) & 0x01010101)) | 0;
       const end = at + (bitsBefore >> 3);
-      if (
-        Math.imul(pipes, 0x01010101) >>> 24 === pipesAfterKey &&
-        bytes[end - 1] === pipe &&
-        end - start <= maxLineBytes
-      ) {
+      if (sumOfBytes(pipes) === pipesAfterKey && bytes[end - 1] === pipe && end - start <= maxLineBytes) {
         const control = bytes[end];
         if (control === lineFeed) next = end + 1;
         else if (control === carriageReturn && bytes[end + 1] === lineFeed) next = end + 2;
@@ -168,6 +164,12 @@ export function scanRows(
   }
   batch.count = row;
   return start;
+}
+
+/** The sum of four counters of one byte. It can be up to 1,020, so it is not computed in a byte. */
+function sumOfBytes(word: number): number {
+  const pairs = (word & 0x00ff00ff) + ((word >>> 8) & 0x00ff00ff);
+  return (pairs & 0xffff) + (pairs >>> 16);
 }
 
 /**

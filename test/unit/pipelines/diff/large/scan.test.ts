@@ -123,6 +123,10 @@ describe('lines of the daily register', () => {
     ['20-99000001-9|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'ruc_format'],
     ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
     ['20990000019|X|Y|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
+    ...[256, 512, 768].map((more) => [
+      `20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|${'|'.repeat(more)}`,
+      'cell_count',
+    ]),
     ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|Z', 'text_after_last_cell'],
     ['20990000019|X\tY|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
     ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|\u0000', 'text_after_last_cell'],
