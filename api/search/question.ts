@@ -57,7 +57,7 @@ export interface Question {
   /** Only hits after this rank are wanted. Null on the first page, and always null in the tier `any`. */
   after: Rank | null;
   limit: number;
-  /** The completions of each of `terms.ends`. */
+  /** For each element of `terms.ends`, at the same index: the words of names that begin with its `begin`. */
   completions: readonly Completions[];
   beginnings: Beginnings;
   /** The words of names that are near a typed word. Only the tiers `near` and `fewer` use them. */

@@ -11,9 +11,9 @@ const maxNearWords = 40;
 const maxMistypedWords = 8;
 
 /**
- * The words with one first letter and one length, sorted. The three arrays have one element per word. An element of
- * `letters` has one bit for each letter of its word. An element of `names` is the number of names that begin with its
- * word.
+ * Words that have the same first letter and the same length, sorted. The three arrays have one element per word. An
+ * element of `letters` has one bit for each letter of its word. An element of `names` is the number of names that begin
+ * with its word.
  */
 interface Shelf {
   words: string[];

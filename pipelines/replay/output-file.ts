@@ -43,7 +43,8 @@ export async function writeOutputFile<Result>(
   const own = await file.stat();
   const touch = () => utimes(partial, new Date(), new Date()).catch(() => {});
   const touching = setInterval(touch, limits.touchEveryMs);
-  // The stream closes the file. An error is seen again by `finished`, whenever it came.
+  // The stream closes the file. The empty listener only keeps an error from ending the process: `finished` rejects with
+  // the error, even if it came earlier.
   const out = file.createWriteStream().on('error', () => {});
   try {
     await takeMode(file, own, target);
