@@ -58,7 +58,8 @@ function makeMetas({ decrees, updatedAt }: CalendarData) {
       provisional: touched !== null && (touched.first < complete.desde || touched.last > complete.hasta),
       actualizado_en: updatedAt.decrees,
     }),
-    // Due dates do not depend on decrees, so the schedule is final even while decrees are missing.
+    // Decrees of non-working days are for the public sector and move no due date. So the schedule is not provisional,
+    // even for years whose decrees are not loaded. Postponements by other decrees are not in it (`prorrogas`).
     ofSchedule: (cubre: YearRange): ScheduleMeta => ({
       ...schedule,
       cubre,

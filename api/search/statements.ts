@@ -7,7 +7,10 @@ import type { End, Term, Terms } from './terms.ts';
 
 /** Length of the column ranked_name.begin, in characters. */
 const beginLength = 16;
-/** Largest number of completions that the tier `near` uses, because every name is compared with each completion. */
+/**
+ * Largest number of words that may complete the unfinished last word in the tiers `near` and `fewer` (`Tier` in
+ * question.ts). The tier `near` compares each name that it finds with all of them.
+ */
 const maxEndsBesideMistakes = 64;
 /** The tier `fewer` shows names that have all terms but one only if fewer names than this have those terms. */
 const maxNamesWithFewerWords = 1_000;

@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream';
 import { isRegisterName, type RegisterName } from '../../schemas/registers.ts';
 
 /**
- * Publications and `rejects` are kept as evidence. A `rejects` object lists a publication's rejected lines, or the rows
- * that a correction left unchanged. `changes` and `overlays` (see `overlaySchema`) define a register's state.
+ * Publications and `rejects` are kept as evidence. For a publication, `rejects` lists its rejected lines. For a
+ * correction, it lists the rows of the undone edition that stay as they are, because they changed again later.
+ * `changes` and `overlays` (see `overlaySchema`) define a register's state.
  */
 const objectKinds = ['publications', 'changes', 'overlays', 'rejects'] as const;
 

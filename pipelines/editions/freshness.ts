@@ -116,9 +116,10 @@ export async function readFreshness(database: Queryable, now: Date = new Date())
 }
 
 /**
- * Moves two dates forward to `fechaDato`, because the site now gives this date to the bytes `sha256`: the register's,
- * and the publication's, which look-ups read. No edition is made, and the time of publication stays. Nothing moves when
- * the head has other bytes, or when an operator has undone the edition of these bytes. Returns whether the dates moved.
+ * Moves the register's date and its publication's date forward to `fechaDato`, because the site now gives this date to
+ * the bytes with the hash `sha256`. Look-ups read the publication's date. No edition is made, and the time of
+ * publication stays. Nothing moves when the head has other bytes, or when an operator has undone the edition of these
+ * bytes. Returns whether the dates moved.
  */
 export async function confirmDate(
   database: Queryable,

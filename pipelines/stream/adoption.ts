@@ -104,8 +104,8 @@ export async function adoptEditions(
 ): Promise<void> {
   const { pool, archive } = dependencies;
   for (const { register, archived } of lost) await adoptEdition(pool, register, archived);
-  // Each edition that Kafka has whole is marked as produced (`publicada_at`) now. ClickHouse may have lost its rows too.
-  // `padron rebuild` makes them again, but refuses a register whose newest edition is not marked.
+  // Each edition that Kafka has whole is marked as produced (`publicada_at`) now. ClickHouse may have lost its rows
+  // too. `padron rebuild` makes them again, but refuses a register whose newest edition is not marked.
   for (const { register, number: edition, change_file_sha256: sha256 } of lost.filter((one) => one.in_kafka)) {
     const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
     await takeProduced(dependencies, { register, edition, changeFile });

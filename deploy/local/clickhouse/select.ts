@@ -187,7 +187,8 @@ async function throughPipe(
   try {
     outgoing.take(reader.stream, () => void engine.runs.kill(run));
     const result = await engine.native.QueryAsyncConnection(connection, sql, 'Null', request.parameters);
-    // From here on only the engine can hold the pipe open, so the end of the pipe means that the engine has closed it.
+    // Closes our own second descriptor of the pipe (`openReader`). After that only the engine can hold the pipe open, so
+    // the stream ends when the engine closes the pipe.
     reader.release();
     await outgoing.atEnd(reader.stream);
     engine.pipes.giveBack(pipe);

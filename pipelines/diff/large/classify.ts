@@ -25,9 +25,9 @@ export interface ClassifierDependencies {
 }
 
 /**
- * Makes the first pass over a publication. A row whose RUC the base has sets this RUC's bit in `seen`. If the row equals
- * the base's row and is the RUC's first good line, that is all. Every other row goes to the spill (spill.ts), and the
- * merge (merge.ts) compares it later.
+ * Makes the first pass over a publication. A row whose RUC the base has sets this RUC's bit in `seen`. If the row
+ * equals the base's row and is the RUC's first good line, that is all. Every other row goes to the spill (spill.ts), and
+ * the merge (merge.ts) compares it later.
  */
 export class Classifier {
   /** Number of data lines that were read so far. */
