@@ -13,8 +13,8 @@ export interface ServedRegister {
   edition: ServedEdition;
   source: Source;
   /**
-   * Since when all processes of this release show the edition with these dates. Null while the edition's rows are still
-   * being written, because answers then change at any moment.
+   * The latest time at which answers about this edition may have changed (see `modifiedAtOf`). Null while the edition's
+   * rows are still being written, because answers then change at any moment.
    */
   modifiedAt: Date | null;
 }

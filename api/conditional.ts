@@ -18,7 +18,7 @@ export function isCurrent(conditions: Conditions, etag: string, modifiedMs: numb
   return sinceMs !== null && sinceMs >= modifiedMs;
 }
 
-/** Whether If-None-Match is `*` or lists the weak ETag. The comparison is the weak one (section 13.1.2). */
+/** Whether If-None-Match is `*` or lists `etag`, with its `W/` or without (the weak comparison of section 13.1.2). */
 function isMatch(header: string, etag: string): boolean {
   const opaque = etag.slice(2);
   return header.split(',').some((each) => {
@@ -40,7 +40,10 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const month = `(?<month>${months.join('|')})`;
 const time = String.raw`(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)`;
 
-/** The forms of a date that a recipient must read: today's, that of RFC 850, and that of asctime (section 5.6.7). */
+/**
+ * The forms of a date that a recipient must read (RFC 9110 5.6.7): the one that is written today, RFC 850's and
+ * asctime's.
+ */
 const forms = [
   new RegExp(String.raw`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\d\d) ${month} (?<year>\d{4}) ${time} GMT$`),
   new RegExp(String.raw`^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\d\d)-${month}-(?<year>\d\d) ${time} GMT$`),
@@ -57,7 +60,7 @@ export function readHttpDate(text: string, nowMs: number): number | null {
   const year = parts.year!.length === 2 ? fullYear(Number(parts.year), nowMs) : Number(parts.year);
   const [day, hour, minute, second] = [parts.day, parts.hour, parts.minute, parts.second].map(Number);
   const at = new Date(Date.UTC(year, months.indexOf(parts.month!), day, hour, minute, second));
-  // Date.UTC turns 30 February into 2 March, and 25:00 into 1:00 of the next day.
+  // Date.UTC turns 30 February into 2 March, and 25:00 into 1:00 of the next day. Then `at` has another day or hour.
   const isReal = at.getUTCDate() === day && at.getUTCHours() === hour && at.getUTCMinutes() === minute;
   return isReal ? at.getTime() : null;
 }

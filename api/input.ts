@@ -59,8 +59,9 @@ export function instantFrom(moment: string): Date {
 }
 
 /**
- * Returns the first instant that a filter `hasta` excludes; `moment` itself is included. Answers show whole seconds and
- * PostgreSQL stores microseconds, so a `moment` without a fraction includes its whole second.
+ * Returns the first instant that a filter `hasta` excludes; `moment` itself is included. Answers show whole seconds,
+ * but PostgreSQL stores microseconds. A `moment` copied from an answer must include what that answer shows. So without
+ * a fraction it includes its whole second.
  */
 export function instantAfter(moment: string): Date {
   const stepMs = isDay(moment) ? dayMs : moment.includes('.') ? 1 : secondMs;

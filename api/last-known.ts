@@ -32,8 +32,9 @@ export function makeLastKnown<Key extends string | number, Value>(
   { freshMs, servesMs, loadTimeoutMs, retryAfterMs, maxEntries }: LastKnownLimits,
   now: () => number = () => performance.now(),
 ): LastKnown<Key, Value> {
-  // Here `ttl` is only the time until the next read, because lru-cache has one age limit per entry and cannot pause
-  // after a failed read. `readAt`, when the read began, decides whether the value may still be served.
+  // A value has two age limits, `freshMs` and `servesMs`, and after a failed read a pause. lru-cache has only one limit
+  // per entry, `ttl`. So `ttl` is the time until the next read. The time at which the value's read began (`readAt`)
+  // decides whether the value may still be served.
   const cache = new LRUCache<Key, { value: Value; readAt: number }>({
     max: maxEntries,
     ttl: freshMs / 2,

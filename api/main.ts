@@ -64,8 +64,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
     // Queries for current rows use at most LOOKUP_IN_FLIGHT connections, and queries for earlier rows one (`pastGate`
-    // in register-changes.ts). The other connections are for readiness checks, histories, and checks that ClickHouse
-    // still holds a register.
+    // in register-changes.ts). The other LOOKUP_IN_FLIGHT + 3 are for readiness checks, histories, and checks that
+    // ClickHouse still holds a register.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());

@@ -41,7 +41,8 @@ function answerMalformed(server: Server, { baseUrl, log }: RefusedRequests): voi
     const problem = problemOf(error.code ?? '', server);
     const requestId = randomUUID();
     socket.end(answerOf(problem, baseUrl, requestId));
-    // Closing the connection while bytes still arrive would reset it, and the answer would be lost.
+    // The socket is destroyed a little later. If that happened while bytes of the request still arrive, the connection
+    // would be reset, and the caller would lose the answer.
     setTimeout(() => socket.destroy(), lingerMs).unref();
     log.info({ request_id: requestId, status: problem.status, code: problem.code, parser: error.code }, 'request');
   });

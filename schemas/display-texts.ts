@@ -95,7 +95,8 @@ function storedTexts(shown: string, display: (stored: string) => string | null):
   return cut !== whole && storedForm(display(cut) ?? '') === whole ? [whole, cut] : [whole];
 }
 
-// The result finds each text by its full form and by its cut form, because a register may widen its column one day.
+// Maps each text's stored form (without accents) to the text. Both the whole form and the form cut at `cutAt` are keys,
+// because a register may widen its column one day.
 function byStoredText(texts: readonly string[]): ReadonlyMap<string, string> {
   const shown = new Map<string, string>();
   for (const text of texts) {

@@ -29,7 +29,8 @@ const isoDay = /^\d{4}-\d{2}-\d{2}$/;
 /**
  * Whether a sanction bars its supplier on a day (YYYY-MM-DD). Returns null if the dates that decide are missing or
  * unreadable.
- * - The last day is included. We assume so, because most terms end on the day of the month on which they start.
+ * - The last day is included. Most terms end on the day of the month on which they start (5 March to 5 June). We assume
+ *   the civil way of counting, in which such a term is whole months without its first day and with its last.
  * - A sanction that ends before it starts was annulled and was never in force.
  * - The source does not show that a court suspended a sanction, so a suspended sanction counts as in force.
  */

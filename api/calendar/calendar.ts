@@ -59,7 +59,8 @@ function makeMetas({ decrees, updatedAt }: CalendarData) {
       actualizado_en: updatedAt.decrees,
     }),
     // Decrees of non-working days are for the public sector and move no due date. So the schedule is not provisional,
-    // even for years whose decrees are not loaded. Postponements by other decrees are not in it (`prorrogas`).
+    // even for years whose decrees are not loaded. Emergency decrees do postpone due dates of some taxpayers, but the
+    // schedule never includes that, as its field `prorrogas` says.
     ofSchedule: (cubre: YearRange): ScheduleMeta => ({
       ...schedule,
       cubre,
@@ -94,8 +95,8 @@ export interface Calendar {
     limit: number,
   ): Answered<{ resumen: UpcomingSummary; data: UpcomingDueDate[]; meta: ScheduleMeta }>;
   /**
-   * Returns the due dates on or after the day `question.from`, ascending. The list ends with December of the last
-   * covered year, which is due in January of the next year.
+   * Returns the due dates on or after the day `question.from`, ascending. The last one is that of the tax period
+   * December of the last covered year, which is due in January of the next year.
    */
   dueDatesFrom(question: DueDatesQuestion): Answered<{ dueDates: DueDate[]; meta: ScheduleMeta }>;
 }

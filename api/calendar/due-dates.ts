@@ -27,7 +27,7 @@ export function periodsOf(year: number): string[] {
 export function dueMonthOf(period: string): { first: DayNumber; next: DayNumber } {
   const year = Number(period.slice(0, 4));
   const month = Number(period.slice(5));
-  // Date.UTC takes month 13 or 14 as January or February of the next year.
+  // dayNumberOf (by Date.UTC) takes month 13 or 14 as January or February of the next year.
   return { first: dayNumberOf(year, month + 1, 1), next: dayNumberOf(year, month + 2, 1) };
 }
 

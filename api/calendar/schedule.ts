@@ -4,7 +4,7 @@ import { firstYearOfRule, periodsOf, ruleDueDates, ruleSource } from './due-date
 import type { HolidayOn } from './holidays.ts';
 import type { DueDate, DueDateGroup, DueDatesByGroup, PublishedTable } from './types.ts';
 
-/** First year that is always covered. Earlier years are covered as far back as each year has a published table. */
+/** This year is always covered. An earlier year is covered if it and all years between have a published table. */
 const firstYear = 2025;
 
 /** Periods and their due dates. A year without a published table gets its dates from `ruleDueDates`. */
@@ -43,8 +43,8 @@ export function makeSchedule(tables: readonly PublishedTable[], holidayOn: Holid
     yearOf: scheduleOf,
     from(from, group, today) {
       const { desde, hasta } = covered(today);
-      // The list begins with the December before the first covered year, because that December is due in January of the
-      // first year. The rule for due dates must already have applied (from 2023 on).
+      // The period of the December before the first covered year is due in January of the first year, so it belongs to
+      // the list. It is left out if it is before 2023, because the rule for due dates did not apply then.
       const periods = desde > firstYearOfRule ? [scheduleOf(desde - 1).at(-1)!] : [];
       for (let year = desde; year <= hasta; year += 1) periods.push(...scheduleOf(year));
       return periods.filter(({ dates }) => dates[group] >= from).map((period) => dueDateOf(period, group));

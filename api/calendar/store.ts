@@ -139,7 +139,8 @@ function describe(data: CalendarData, servedSince: Date): CurrentCalendar {
 
 /**
  * Returns the release's data with operators' additions. A later file of a decree replaces the earlier file, so that an
- * operator can correct it. All tables are kept in the order of loading: a feed counts how often a date moved.
+ * operator can correct it. All tables of due dates are kept, in the order of loading, because a feed counts how often a
+ * later table moved a date.
  */
 export function withAdditions(shipped: CalendarData, additions: readonly Addition[]): CalendarData {
   const decrees = new Map<string, Decree>();

@@ -56,8 +56,8 @@ export interface DueDate {
   state: DueDateState;
   source: string;
   /**
-   * How often a newly loaded table has moved the date. The first table is compared with `ruleDueDates`. The number
-   * never decreases.
+   * How often a newly loaded table has moved the date. The first table of a year is compared with the dates by the tax
+   * authority's general rule (`ruleDueDates`). The number never decreases.
    */
   revision: number;
 }

@@ -78,7 +78,7 @@ function keyOf(secret: string): Buffer {
   return Buffer.from(match[1]!, 'base64');
 }
 
-/** Programs in JavaScript often pass the object that a web framework has parsed from the body. */
+/** Refuses the object that a web framework has parsed from the body, because the signature is over the raw bytes. */
 function rawOf(body: unknown): string | Uint8Array {
   if (typeof body === 'string' || body instanceof Uint8Array) return body;
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
@@ -100,7 +100,7 @@ function headerOf(headers: NoticeHeaders, ...names: readonly string[]): string {
   throw new WebhookError('header_missing', `the header ${names[0]} is missing`);
 }
 
-/** Other libraries have classes of headers of their own, so an object with `get` is enough. */
+/** An object with a method `get` counts as headers, because other libraries have header classes of their own. */
 function headerValue(headers: NoticeHeaders, name: string): unknown {
   if (typeof headers.get === 'function') return headers.get(name);
   return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];

@@ -48,7 +48,8 @@ export async function* feed(
     if (last > after && !(await source.isKept(after))) return;
     for (const { position, payload } of events) {
       if (signal.aborted) return;
-      // Some clients store an id as soon as its line arrives. After the data, a cut between the two lines loses nothing.
+      // Some clients store an id as soon as its line arrives. So the id follows the data: if the connection is cut
+      // between the two lines, the client has not stored the id and gets the event again.
       yield `data: ${payload}\nid: ${position}\n\n`;
       after = position;
     }

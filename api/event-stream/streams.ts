@@ -20,7 +20,7 @@ export interface StreamLimits extends FeedLimits {
    */
   checkMs: number;
   checkTimeoutMs: number;
-  /** How long the seats of a process that died stay taken. */
+  /** How long the seats of a process that died stay taken. Each open stream of an account takes one seat. */
   leaseMs: number;
   /** How long a stream's connection may stay open after the stream has ended, for a client that reads slowly. */
   endMs: number;
@@ -131,7 +131,7 @@ export class EventStreams {
       leave();
       throw error;
     }
-    // The client may have gone, or stop() may have been called, while the seat was being taken.
+    // During the waits above the client may have gone before `leave` listened for it, or stop() may have been called.
     if (response.destroyed) leave();
     if (this.#isStopped) entry.end();
     return entry;

@@ -124,7 +124,10 @@ async function read(pool: Pool, { accountId, keySha256 }: Run): Promise<Row | nu
   return rows[0] ?? null;
 }
 
-/** Returns the text to which sealing binds an answer. An answer that is copied to another row cannot be opened. */
+/**
+ * Returns the text to which sealing (encryption) binds an answer: opening needs the same text. So an answer that is
+ * copied to another row cannot be opened.
+ */
 function ownerOf({ accountId, keySha256 }: Run): string {
   return `idempotent_answer:${accountId}:${keySha256.toString('hex')}`;
 }

@@ -104,7 +104,8 @@ export class ChargeGroups {
     this.#waiting = [];
     for (const charge of waiting) {
       const charges = group.get(charge.accountId);
-      // If the account is charged alone by now, the charge goes into the account's queue.
+      // By now the account may be charged alone (`#chargeAlone`), for example because its row is locked. Then `#add`
+      // puts the charge into the account's own queue.
       if (this.#alone.has(charge.accountId)) this.#add(charge);
       else if (charges === undefined) group.set(charge.accountId, [charge]);
       else charges.push(charge);
@@ -149,8 +150,8 @@ export class ChargeGroups {
         this.#inSlot(() => this.#chargeFitting(accountId, month, charges, requireWaiting)),
       );
     } catch (error) {
-      // `queue` has the account's charges that came meanwhile. They are refused too. Otherwise they would wait for the
-      // same locked row, and so longer than the timeout.
+      // `queue` has the account's charges that came meanwhile. These are refused too: they have waited already, and
+      // in a second try they could wait for the same locked row for the whole timeout again.
       for (const { reject } of [...charges, ...queue.splice(0)]) reject(error);
     }
     this.#alone.delete(accountId);
@@ -158,7 +159,7 @@ export class ChargeGroups {
     if (!this.#isCharging && queue.length > 0) void this.#chargeWaiting();
   }
 
-  /** Waits until less than half of the connections charge accounts alone, and then runs the work. */
+  /** Runs work that charges one account alone. Such works together take at most half of the pool's connections. */
   async #inSlot(work: () => Promise<void>): Promise<void> {
     if (this.#freeSlots > 0) this.#freeSlots -= 1;
     else await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
@@ -172,8 +173,8 @@ export class ChargeGroups {
   }
 
   /**
-   * Charges the account for all charges at once. If the account's units do not suffice, a round refuses the charges
-   * that do not fit, at least one. The next round charges for the others.
+   * Charges the account for all charges at once. If the account's units do not suffice, nothing is charged, and the
+   * charges that do not fit into the units (at least one) are refused. The next turn of the loop tries the others.
    */
   async #chargeFitting(
     accountId: number,

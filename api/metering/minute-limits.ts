@@ -84,8 +84,8 @@ export class SharedMinuteLimits implements MinuteLimits {
     this.#pool = pool;
     this.#notifications = notifications;
     this.#wallMs = wallMs;
-    // The library only counts, so its own limit (`points`) is out of reach. This class compares the count with the
-    // limit, because the library does not know the plans and cannot grant a share in part.
+    // The library only counts: its own limit (`points`) is never reached. This class compares the count with the limit,
+    // because the library does not know the plans. It also cannot grant only a part of the wanted requests.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
     this.#shared = new RateLimiterPostgres({
       ...options,
@@ -98,7 +98,8 @@ export class SharedMinuteLimits implements MinuteLimits {
     this.#alone = new RateLimiterMemory(options);
     notifications.listenToAll(askedChannel, (payload) => {
       const [processId, about, key = ''] = payload.split(' ');
-      // If the share cannot be given back, nothing is done: the process that asked waits only a short time.
+      // Another process asks for unused requests of this minute before it refuses a request. If they cannot be given
+      // back, nothing more is done: that process waits only a short time.
       if (about === topic && processId !== this.#processId) this.#giveBack(key).catch(() => {});
     });
   }
@@ -199,7 +200,7 @@ export class SharedMinuteLimits implements MinuteLimits {
     }
   }
 
-  /** Notifications can be lost, so every wait for a notification has a time limit. */
+  /** Sends a notification. It can be lost, so whoever waits for a notification does so only for a limited time. */
   async #notify(channel: string, payload: string): Promise<void> {
     await this.#pool.query({ name: 'metering-notify', text: 'SELECT pg_notify($1, $2)', values: [channel, payload] });
   }

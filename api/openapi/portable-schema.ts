@@ -61,19 +61,24 @@ const typed = (types: readonly string[]): Schema[] => types.map((type) => ({ typ
 
 /** Rewrites a schema that has no alternatives. */
 function single({ const: constant, propertyNames, pattern, ...schema }: Schema): Schema {
-  // In several languages, the code for a boolean with a single value does not compile.
+  // In several languages, the code that a generator makes for a boolean with a single value does not compile.
   if (constant !== undefined && typeof constant !== 'boolean') schema.enum = [constant];
   if (typeof constant === 'number' && Number.isInteger(constant)) schema.type = 'integer';
-  // For a map with known keys, `required` lists keys that are in no `properties`.
+  // zod lists the keys of a map with known keys in `required` but not in `properties`. Such a `required` is removed.
   if (propertyNames !== undefined && schema.properties === undefined) delete schema.required;
-  // Typed as a list of texts, which is no list of the values that the client knows.
+  // A default that is a list is left out. Clients would type it as a list of texts, but their field is a list of the
+  // values of an enum.
   if (Array.isArray(schema.default)) delete schema.default;
   const isInteger = [schema.type].flat().includes('integer');
-  // A client reads a text with a format as a date or an id of its language, which a pattern for the text does not fit.
+  // For a text with a `format`, a generated client uses a date or id type of its language. A `pattern` is for texts and
+  // does not fit such a type, so it is left out beside a format.
   return { ...(isInteger ? integer(schema) : schema), ...(schema.format === undefined && pattern && { pattern }) };
 }
 
-/** zod writes the limits of exact numbers in JavaScript. Other languages take 32 bits unless the format says 64. */
+/**
+ * Rewrites an integer's schema. Where we set no limit, zod writes JavaScript's largest exact integer, and this limit is
+ * removed. Clients of other languages take 32 bits for an integer unless its format is `int64`.
+ */
 function integer({ minimum, maximum, ...schema }: Schema): Schema {
   const isBounded = maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER;
   return {
@@ -87,12 +92,13 @@ function integer({ minimum, maximum, ...schema }: Schema): Schema {
 /** Makes the schema of a value that has one of several forms. */
 function choice({ type, default: preset, ...schema }: Schema, forms: readonly Schema[]): Schema {
   const joined = join(forms);
-  // Beside alternatives, clients would assign the default's text to a class.
+  // A default beside `oneOf` is left out. Some generators make a class of the alternatives, and would assign the
+  // default, which is a plain text, to a variable of this class.
   const isPresetKept = joined.oneOf === undefined && preset !== undefined;
   return { ...schema, ...joined, ...(isPresetKept ? { default: preset } : {}) };
 }
 
-/** Joins the forms of each type into one, because clients recognise a form by its type. */
+/** Joins alternatives of one type, because a generated client recognises an alternative only by its type. */
 function join(options: readonly Schema[]): Schema {
   const forms = options.flatMap(formsOf);
   const kindOf = ({ $ref, type }: Schema) => $ref ?? type;
@@ -104,14 +110,20 @@ function join(options: readonly Schema[]): Schema {
   return end.length > 0 ? nullable(only) : only;
 }
 
-/** Takes apart what is already joined, so that null is found wherever it stands. */
+/**
+ * Returns the members of a `oneOf`, and each type of a list of types, as schemas of their own. So `join` finds every
+ * null.
+ */
 function formsOf({ oneOf, ...schema }: Schema): Schema[] {
   if (oneOf !== undefined) return oneOf.flatMap(formsOf);
   if (!Array.isArray(schema.type)) return [schema];
   return schema.type.map((type) => (type === 'null' ? { type } : { ...schema, type }));
 }
 
-/** A list of values gets no null, which some generators would write as a text. */
+/**
+ * Makes a schema that also allows null. For an `enum` (a list of values), null becomes an alternative beside the list.
+ * Some generators would write a null inside the list as a text.
+ */
 function nullable(schema: Schema): Schema {
   if (schema.enum !== undefined || typeof schema.type !== 'string') return { oneOf: [schema, { type: 'null' }] };
   return { ...schema, type: [schema.type, 'null'] };
@@ -128,7 +140,7 @@ function oneForm(forms: readonly Schema[]): Schema {
   return values.includes(undefined) ? { type } : { type, enum: [...new Set(values.flat())] };
 }
 
-/** Makes one object with the properties of all. Those that every object requires are required. */
+/** Makes one object schema with the properties of all `objects`. A property is required if every object requires it. */
 function oneObject(objects: readonly Schema[]): Schema {
   const names = [...new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)))];
   const properties = names.map((name) => [name, join(objects.flatMap((object) => object.properties?.[name] ?? []))]);

@@ -56,8 +56,8 @@ export function makeReadCurrentRows(
 }
 
 /**
- * Returns the editions to show: those of the snapshot `before`, which was taken before the rows were read. A newer
- * edition from `written` replaces its register's edition in `before`.
+ * Returns the editions to show. `before` has the editions that were served before the rows were read. If a row that was
+ * read is already of a newer edition (`written`), that edition is shown for its register.
  * @param written the register and the number of the edition of each row or change of the RUC
  */
 export async function editionsOf(
@@ -106,9 +106,9 @@ export interface PresenceCheck {
 const limits = { freshMs: 5_000, servesMs: 5_000, loadTimeoutMs: 2_000, retryAfterMs: 0, maxEntries: 10 };
 
 /**
- * Makes a check that usually costs one look-up: that of the RUC that was last seen in the register. Rows are marked as
- * deleted and never removed, so a store that holds the register still has this RUC. Asking for any row of the register
- * would take a quarter of a second at full size, because the table is ordered by RUC.
+ * Makes a check that usually costs one look-up: it looks up the RUC that was last seen in the register. Rows are marked
+ * as deleted and never removed, so a store that holds the register still has this RUC. Asking for any row of the
+ * register would take a quarter of a second at full size, because the table is ordered by RUC.
  */
 export function makePresenceCheck(taxpayers: Taxpayers, now?: () => number): PresenceCheck {
   const lastSeen = new Map<number, string>();

@@ -18,9 +18,9 @@ export type ChangedField = Pick<HistoryEntry, 'operacion' | 'campo' | 'antes' | 
 const operations = { c: 'alta', u: 'cambio', d: 'baja' } as const;
 
 /**
- * Makes one entry per field whose shown value differs. When a RUC appears in a register or leaves the register, there
- * is only one entry, as in a watch list's events: no field has both an old and a new value. When a RUC returns, more
- * entries follow that one, for each field that differs from the RUC's last row.
+ * Makes one entry per field whose shown value differs. When a RUC appears in a register or leaves it, no field has both
+ * an old and a new value. So there is only one entry, which says that the RUC appeared or left. When a RUC returns, one
+ * more entry follows for each field that differs from the RUC's last row. The events of watch lists are made alike.
  */
 export function entriesOf(
   ruc: string,

@@ -96,7 +96,7 @@ function todaysCells(
   return [[register, cellsByName(register, found.cells, written, facts(register, edition).columns)]];
 }
 
-/** Returns the wanted editions, the editions that wrote the current rows, and those whose changes are in `earlier`. */
+/** Returns the wanted editions, the editions that wrote the current rows, and the editions of the rows in `earlier`. */
 function namedEditions(wanted: readonly WantedRow[], earlier: readonly EarlierRow[]): EditionName[] {
   const own = wanted.flatMap(({ register, row, edition }) =>
     [edition, row.version].map((number) => ({ register, number })),
@@ -112,8 +112,9 @@ interface WantedRow {
 }
 
 /**
- * `cells` are the row, in the columns of `edition`. They are null when the register did not have the RUC. `edition` is
- * the edition that wrote the row or, for a past row, the edition that replaced the row.
+ * `cells` are the row in the columns of `edition`, or null when the register did not have the RUC. `edition` is the
+ * edition that wrote the row. A past row is read from the change that replaced it, so there it is that change's
+ * edition.
  */
 type RowOnDay = { edition: number; cells: readonly string[] | null } | 'unknown';
 

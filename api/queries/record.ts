@@ -165,7 +165,7 @@ export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: Ubige
   };
 }
 
-/** Returns the daily register's ubigeo. If it carries none, the monthly register's counts; null: neither has one. */
+/** Returns the daily register's ubigeo, or the monthly register's if the daily one is empty; null if both are empty. */
 export function ubigeoOf(rows: Pick<TaxpayerRows, 'padron_reducido' | 'padron_mensual'>): string | null {
   const daily = textOf(rows.padron_reducido[dailyPosition.ubigeo] ?? '');
   return daily ?? textOf(rows.padron_mensual?.[monthlyPosition.ubigeo] ?? '');
@@ -250,7 +250,7 @@ function positionsOf<Name extends string>(columns: readonly { name: Name }[]): R
   return Object.fromEntries(columns.map(({ name }, index) => [name, index])) as Record<Name, number>;
 }
 
-/** Counts records with an unknown ubigeo. The metric has no label for it, because the number of codes has no limit. */
+/** Counts records with an unknown ubigeo. The code is no label of the metric: the number of codes has no limit. */
 export function makeUnknownUbigeoCounter(metrics: Registry): () => void {
   const unknown = new Counter({
     name: 'padron_unknown_ubigeo_total',

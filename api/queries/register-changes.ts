@@ -41,8 +41,9 @@ export interface RegisterChanges {
 const maxChanges = 250_000;
 
 /**
- * Look-ups as of a day wait until the running query ends, and then share the next query. Few of them come together,
- * because only a row that changed since the day needs history. Each query costs as much as reading a dozen RUCs.
+ * Only one query for look-ups as of a day runs at a time. Look-ups that come meanwhile wait for its end and share the
+ * next query. Sharing pays, because each query costs as much as reading a dozen RUCs. Few look-ups have to wait,
+ * because only a row that changed since the day needs history.
  */
 const pastGate = { waitMs: 20, inFlight: 1 };
 

@@ -17,7 +17,8 @@ const htmlType = 'text/html; charset=utf-8';
  * token and are not counted.
  */
 export function mountDocumentation(router: ApiRouter, { baseUrl }: ApiDependencies): void {
-  // The pages are made from the release's own files, so they are as old as this process at most.
+  // The pages are made from the release's own files, which do not change while the process runs. So they count as
+  // modified when the process started.
   const site = { baseUrl, modifiedAt: new Date() };
   const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, site));
 

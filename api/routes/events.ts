@@ -25,7 +25,7 @@ export function makeEventHandlers({
       // missed.
       const after = query.cursor === undefined ? await oldestCursor(pool, accountId) : placeOf(query.cursor, last);
       const meta = await registerMeta(catalogue);
-      // A client that polls mostly finds nothing new. The comparison with `last` spares it a search through 13 months
+      // A client that polls mostly finds nothing new. The comparison with `last` then saves a search through 13 months
       // of partitions.
       const events =
         after >= last ? [] : await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
@@ -87,8 +87,8 @@ function placeOf(cursor: string, last: number): number {
 /**
  * Returns the position after which a reader who has read all pages continues. All events up to the account's last
  * position were searched, so the reader continues there even if the filter let none pass. Otherwise the cursor of a
- * narrow filter would fall behind the retention. With `hasta` the reader may ask for later events next, and continues
- * after the last event that he was shown.
+ * narrow filter would stay behind and be refused once the events after it are removed. With `hasta` the reader may ask
+ * for later events next, and continues after the last event that he was shown.
  */
 function searchedTo({ hasta }: EventQuery, shownTo: number, last: number): number {
   return hasta === undefined ? Math.max(shownTo, last) : shownTo;

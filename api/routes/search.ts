@@ -46,7 +46,8 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
       };
       const data = hits.map((hit) => shown(hit, ubigeos));
       const { tag, modifiedAt } = sourcesOf(['padron_reducido', 'padron_mensual'], editions);
-      // While the next edition is being written, its companies appear in answers one after the other.
+      // While the next edition is being written, its companies appear in answers one after the other. Answers then
+      // change at any moment, so they have no time of modification.
       const isChanging = [daily, editions.padron_mensual].some((served) => served?.edition.isNextUnfinished);
       return { data, meta, tag, modifiedAt: isChanging ? null : modifiedAt };
     },

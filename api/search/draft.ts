@@ -13,15 +13,15 @@ export interface Statement {
 
 /** One SELECT of a statement. */
 export interface Selection {
-  /** SQL for a row's place: how well its name matches (`place` of Rank in rank.ts). */
+  /** SQL for a row's place: 0 for a name that matches the query best, and up to 7 (`place` of Rank in rank.ts). */
   place: string;
   /**
-   * All places that this SQL can give, lowest first; empty for the tier `any`. With fewer than two places, the rows are
-   * not ordered by place.
+   * All places that this SQL can give, lowest first. If there are two or more, ranked rows are ordered by place. The
+   * list is empty for the tier `any`, because its rows stay in the table's order.
    */
   places: readonly number[];
   conditions: readonly string[];
-  /** SQL that is 1 where a name that is the same as the query is spelled differently; null: no such names are read. */
+  /** SQL that is 1 where a name counts as the same as the query but its text differs; null: no such names are read. */
   otherSpelling?: string | null;
   /** Whether rows are in the order of ranks. Otherwise they are in the table's order (standing, length, RUC). */
   isRanked?: boolean;
@@ -37,7 +37,7 @@ export class Draft {
   readonly #mismatch: string | null;
   #count = 0;
 
-  /** @param firstRows as for `statementOf` */
+  /** @param firstRows number of rows to read in the table's order; null to read the best rows in the order of ranks */
   constructor(question: Question, firstRows: number | null) {
     this.#question = question;
     this.#isRanked = firstRows === null;
@@ -77,8 +77,9 @@ ORDER BY ${keys.join(', ')} LIMIT ${this.#rows}`;
   }
 
   /**
-   * Makes a SELECT of names at one place in groups. A group with `most` names or more is left out, because so many
-   * names say nothing about the query.
+   * Makes a SELECT of the names of several groups, all with the same `place` of their rank (rank.ts). A group is the
+   * names that fulfil its conditions, for example all terms but one. A group with `most` names or more is left out,
+   * because so many names say nothing about the query.
    * @param groups the conditions of each group; no name may be in two groups
    */
   selectSmallGroups(place: number, groups: readonly (readonly string[])[], most: number): string {
@@ -121,7 +122,8 @@ FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
     const parts: string[] = [];
     if (estados !== null) parts.push(`has(${this.list(estados)}, estado)`);
     if (condiciones !== null) parts.push(`has(${this.list(condiciones)}, condicion)`);
-    // Where the daily register's cell is no code, confirm() in find-companies.ts compares the monthly register's.
+    // The column has the daily register's ubigeo. A row without a code there passes too, and confirm() in
+    // find-companies.ts then compares the monthly register's ubigeo.
     if (ubigeo !== null) parts.push(`(startsWith(ubigeo, ${this.text(ubigeo)}) OR NOT match(ubigeo, '^[0-9]'))`);
     return parts;
   }

@@ -37,8 +37,9 @@ export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | n
  */
 const rounds = { most: 3, more: 0 };
 /**
- * Limits of one page of a search by ubigeo. The candidates include all names whose daily ubigeo is empty, one in a
- * thousand. confirm() then drops the companies whose monthly ubigeo is another than the wanted one.
+ * Limits of one page of a search by ubigeo. One company in a thousand has no ubigeo in the daily register. All of these
+ * are candidates, and confirm() drops those whose ubigeo in the monthly register is not the wanted one. So a page may
+ * need more rounds and more candidates.
  */
 const roundsByPlace = { most: 6, more: 200 };
 
@@ -107,7 +108,7 @@ interface Company {
   nombre: string;
   estado: string;
   condicion: string;
-  /** As the look-up shows it. */
+  /** The code that a look-up shows: the daily register's, else the monthly register's. */
   ubigeo: string | null;
 }
 
@@ -122,8 +123,9 @@ function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
 
 /**
  * Returns the candidates that agree with the company's current row in the register, in their order, each company once.
- * Dropped are superseded rows that are not merged away yet, names that an earlier parser read, and rows of an
- * unfinished edition. No company is lost: the index also has a row with its current name, elsewhere in the order.
+ * Other candidates are dropped: superseded rows that ClickHouse has not merged away yet, names that an earlier parser
+ * read, and rows of an unfinished edition. The company of a dropped candidate is not lost, because the index also has a
+ * row with its current name, elsewhere in the order.
  */
 async function confirm(taxpayers: CurrentRows, candidates: readonly Candidate[], filters: Filters): Promise<Hit[]> {
   const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];
@@ -145,8 +147,8 @@ function agreesWith({ name, form, rank }: Candidate, company: Company): boolean 
 }
 
 /**
- * Compares two names without their spaces. An index that the last release folded may have joined a name's words
- * otherwise, or not have found its legal form. Until the index is rebuilt, its names must still be found.
+ * Compares two names without their spaces. The index may still have names as the last release read them, with words
+ * joined otherwise or without the legal form. Until the index is rebuilt, such names must still be found.
  */
 function isSameText(...names: [FoldedName, FoldedName]): boolean {
   const [one, other] = names.map(({ base, form }) => `${base}${form}`.replaceAll(' ', ''));

@@ -3,13 +3,16 @@ import { fewerWordsPlace, firstApproximatePlace, isExact, prefixPlace, type Rank
 import type { Candidate, NameStore } from './store.ts';
 import type { Terms } from './terms.ts';
 
-/** Number of candidates that are asked for beyond a page, because confirm() may drop some. */
+/** Candidates asked for beyond a page, because confirm() (find-companies.ts) may drop some whose rows are outdated. */
 const spareCandidates = 2;
-/** The tier `fewer` leaves out only terms among the first ones, up to this number. Each makes one more SELECT. */
+/**
+ * The tier `fewer` (names that have all terms but one) leaves out each of the first terms in turn, up to this number,
+ * unless `droppedTerms` finds the wrong one. Each of them makes one more SELECT.
+ */
 const maxDroppedTerms = 6;
-/** A typed word with so many characters or fewer may be a piece of a word, such as D, or initials. */
+/** A typed word of at most so many characters may be initials or a piece of a word, such as the D of DPUYAQUE. */
 const longestPiece = 3;
-/** What the tier `fewer` demands must have a term with this many characters. Shorter ones are in too many names. */
+/** When the tier `fewer` drops a term, another must be at least this long. Shorter ones are in too many names. */
 const leastLength = 3;
 
 export interface Search {
@@ -28,7 +31,8 @@ export interface Proposal {
 /**
  * Asks the index for candidates, one tier (`Tier`) after another, until the tiers have given `enough` candidates.
  * - `near` (names a few edits away) only if no name is the same as the query: a query that is a name has no mistakes.
- * - `same` and `fewer` only when nothing else was found, so they cost nothing on other pages.
+ * - `same` (words joined otherwise) and `fewer` (one term left out) only on a first page for which nothing else was
+ *   found, and `fewer` also on the pages that continue its names. So they cost nothing in other searches.
  * @param given hits that were confirmed in earlier rounds
  */
 export async function propose(
@@ -76,8 +80,8 @@ export async function propose(
 type Ask = (tier: Tier) => ReturnType<NameStore['candidates']>;
 
 /**
- * Asks for names that are the same as the query, begin with it or have all its terms. When few names match, one query
- * of the tier `any` answers for all three.
+ * Asks for names that are the same as the query or begin with it (the tier `name`), and for names that have all its
+ * terms (the tier `words`). When few names match, one query, of the tier `any`, usually finds all of them.
  */
 async function certain(question: Omit<Question, 'tier'>, ask: Ask, enough: number): Promise<readonly Candidate[]> {
   const { terms, after } = question;
@@ -85,7 +89,9 @@ async function certain(question: Omit<Question, 'tier'>, ask: Ask, enough: numbe
   const any = after === null && isFew(question) ? await ask('any') : null;
   if (any?.isWhole) return any.candidates;
   const found: Candidate[] = [];
-  // A name with other first words than the query may be the same in another spelling. If so, `any` asked first.
+  // Even if no name begins with the query (`mayGoOn` is false), a name in another spelling may be the same as the
+  // query. For such a query the first page has asked `any`, so `any` is not null. A later page needs more of these
+  // names only if the page before ended with one (`place` below `prefixPlace`).
   const mayBeSame = any !== null || (after !== null && place < prefixPlace);
   if (place < wordsPlace && (mayGoOn(question) || mayBeSame)) found.push(...(await ask('name')).candidates);
   if (found.length >= enough) return found;
@@ -94,7 +100,10 @@ async function certain(question: Omit<Question, 'tier'>, ask: Ask, enough: numbe
   return [...found, ...(found.length + byWords.length >= enough ? byWords : (await ask('words')).candidates)];
 }
 
-/** Whether few names match. Then one query of the tier `any` usually answers for the tiers `name` and `words`. */
+/**
+ * Guesses whether few names match: few begin with the first typed word, or few words complete the last one. With one
+ * word, both must hold. Then one query of the tier `any` usually answers for the tiers `name` and `words`.
+ */
 function isFew({ terms: { typed }, completions, beginnings, limit }: Omit<Question, 'tier'>): boolean {
   const begunByFew = !beginnings.more && beginnings.names < limit;
   const hasEnds = !completions[0]!.more;

@@ -12,8 +12,8 @@ export interface Filters {
 }
 
 /**
- * Words that complete a typed beginning. `more` means that `words` may lack some. Then a query of several words also
- * looks for the beginning in the names themselves (`endOf` in statements.ts).
+ * Words that begin with the unfinished last word of a query. `more` means that `words` may lack some of them. Then a
+ * query of several words also searches the names for words with this beginning (`endOf` in statements.ts).
  */
 export interface Completions {
   words: readonly string[];
@@ -21,8 +21,8 @@ export interface Completions {
 }
 
 /**
- * `words` are the first words of all names that can begin with the query. `names` is the number of names whose first
- * word is one of `words`. `more` means that `words` may not be complete.
+ * `words` are the possible first words of the names that begin with the query. `names` is the number of names whose
+ * first word is one of `words`. `more` means that `words` may not be complete.
  */
 export interface Beginnings {
   words: readonly string[];
@@ -32,7 +32,7 @@ export interface Beginnings {
 
 /** A word that is a few edits away from a typed word. */
 export interface NearWords {
-  /** Index of the term: those of `Terms.whole`, then `Terms.last`. */
+  /** Index of the typed word's term: a term of `Terms.whole` has its index there, and `Terms.last` the next index. */
   term: number;
   word: string;
   edits: number;
@@ -42,7 +42,8 @@ export interface NearWords {
  * Which names a statement finds:
  * - `name`: names that are the same as the query or begin with the query.
  * - `words`: other names with all terms of the query, in any order.
- * - `any`: the names of `name` and `words` together, in the table's order (by standing).
+ * - `any`: the names of `name` and `words` together, in the table's order: active and habido companies, other active
+ *   ones, all others.
  * - `near`: names that have all terms when at least one is read with a few edits. On the first page (`after` is null)
  *   also names that need no edits, which propose.ts drops.
  * - `same`: names that are the same as the query except for how their words are joined.
@@ -54,13 +55,15 @@ export interface Question {
   tier: Tier;
   terms: Terms;
   filters: Filters;
-  /** Only hits after this rank are wanted. Null on the first page, and always null in the tier `any`. */
+  /**
+   * Only hits after this rank are wanted. Null on the first page, and in the tier `any`, which only first pages use.
+   */
   after: Rank | null;
   limit: number;
-  /** For each element of `terms.ends`, at the same index: the words of names that begin with its `begin`. */
+  /** For each way to write the last term (`terms.ends`, same index): the words of names that complete its `begin`. */
   completions: readonly Completions[];
   beginnings: Beginnings;
-  /** The words of names that are near a typed word. Only the tiers `near` and `fewer` use them. */
+  /** The words of names that are a few edits away from a typed word. Only the tiers `near` and `fewer` use them. */
   near: readonly NearWords[];
   /** Indexes of the terms of which the tier `fewer` leaves out one at a time. */
   dropped: readonly number[];

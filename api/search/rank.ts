@@ -8,8 +8,8 @@ import { type Match, matches, type SearchQuery } from '../../schemas/http/search
  */
 export interface Rank {
   /**
-   * 0 to 3 are exacta, exacta_sin_forma, prefijo and palabras. 4 to 7 are aproximada: one edit, two edits, more edits,
-   * and one term left out.
+   * How well the name matches, as an answer's `coincidencia` shows it. 0 to 3 are exacta, exacta_sin_forma, prefijo and
+   * palabras. 4 to 7 are all shown as aproximada: one edit, two edits, more edits, and one term left out.
    */
   place: number;
   standing: number;

@@ -8,11 +8,11 @@ import type { End, Term, Terms } from './terms.ts';
 /** Length of the column ranked_name.begin, in characters. */
 const beginLength = 16;
 /**
- * Largest number of words that may complete the unfinished last word in the tiers `near` and `fewer` (`Tier` in
- * question.ts). The tier `near` compares each name that it finds with all of them.
+ * Largest number of completions (words that begin with the unfinished last word) in the searches for names with edits
+ * (`near`) or with one term left out (`fewer`). `near` compares each name that it finds with all completions.
  */
 const maxEndsBesideMistakes = 64;
-/** The tier `fewer` shows names that have all terms but one only if fewer names than this have those terms. */
+/** If this many names have all terms but a certain one, the tier `fewer` does not show them: they are too many. */
 const maxNamesWithFewerWords = 1_000;
 
 /**
@@ -40,8 +40,8 @@ export function statementOf(question: Question, firstRows: number | null): State
 
 /**
  * Makes the queries for names that are the same as the query and for names that begin with it. The first is left out
- * when no name has the last typed word as a whole word, because then no name is the same. The second is left out when
- * no name begins with the query, but at least one query is made.
+ * when the last typed word has only one spelling and no name has it as a whole word, because then no name is the same.
+ * The second is left out when no name begins with the query, but at least one query is made.
  */
 function names(draft: Draft, question: Question): string[] {
   const { terms, completions } = question;
@@ -65,7 +65,7 @@ function sameNames(draft: Draft, terms: Terms): string {
   return draft.select({ place, places, conditions: [isSame(draft, terms)], otherSpelling, isRanked: true });
 }
 
-/** Makes the condition for names that are the same as the query when they are written in one of its ways. */
+/** Makes the condition for names whose letters are those of the query, in one of the ways of writing the query. */
 function isSame(draft: Draft, { letters }: Terms): string {
   return `hasAnyTokens(letters, ${draft.list(letters)})`;
 }
@@ -96,7 +96,7 @@ function goingOn(draft: Draft, { terms, completions, beginnings }: Question): st
   return conditions;
 }
 
-/** Compares the short column `begin` first. Whole names are read only for queries that are longer than this column. */
+/** Compares the short column `begin` (a name's first characters). Only a longer query needs the whole name as well. */
 function byName(draft: Draft, { base }: Terms): string {
   const begin = `startsWith(begin, ${draft.text(base.slice(0, beginLength))})`;
   if (base.length <= beginLength) return begin;
@@ -120,13 +120,13 @@ function wholeTerms(draft: Draft, terms: readonly Term[]): string[] {
   ];
 }
 
-/** Makes the condition on the last term, which may be unfinished in each of its ways of going on. */
+/** Makes the condition on the last term, which may be unfinished. A name must fit one of its readings (`ends`). */
 function lastTerm(draft: Draft, terms: Terms, completions: readonly Completions[]): string {
   const choices = terms.ends.map((end, index) => endOf(draft, terms, end, completions[index]!));
   return choices.length === 1 ? choices[0]! : `(${choices.join(' OR ')})`;
 }
 
-/** Makes the condition on one way of going on. Its word may also be the beginning of the legal form. */
+/** Makes the condition on one reading: a name has the words `before`, and a word or form that begins with `begin`. */
 function endOf(
   draft: Draft,
   { whole, last, base }: Terms,
@@ -134,7 +134,8 @@ function endOf(
   { words, more }: Completions,
 ): string {
   const isLone = whole.length === 0 && before.length === 0;
-  // A lone word uses only its listed completions, because without other words too many names would have to be read.
+  // If `words` lacks some completions (words that begin with `begin`), the names themselves are searched for them. For
+  // a lone word this would read too many names, so a lone word uses only `words`.
   const isRead = more && !isLone;
   const same = last.parts.length === 0 ? last.same : [begin];
   const choices = [`hasAnyTokens(words, ${draft.list(isRead ? same : [...new Set([...same, ...words])])})`];
@@ -164,13 +165,13 @@ function nearWords(draft: Draft, question: Question): string {
   const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastEditsPlace}))`;
   const count = lastEditsPlace + 1 - firstApproximatePlace;
   const places = Array.from({ length: count }, (_, at) => firstApproximatePlace + at);
-  // On the first page propose.ts drops the names that have all terms, because excluding these names here costs more
-  // than reading their rows.
+  // Names that have all terms without an edit are hits of other tiers. To exclude these names here costs more than to
+  // read their rows, so on the first page propose.ts drops them.
   if (question.after !== null) conditions.push(`NOT (${allTerms(draft, question).join(' AND ')})`);
   return draft.select({ place, places, conditions });
 }
 
-/** Returns the words that stand for a term without an edit. */
+/** Returns the words that a name may have for a term that is spelled right. For the last term, also completions. */
 function wordsOf({ terms, completions }: Question, index: number): string[] {
   if (index < terms.whole.length) return [...terms.whole[index]!.same];
   const ends = terms.ends.flatMap(({ before }, at) => (before.length === 0 ? completions[at]!.words : []));
@@ -186,7 +187,10 @@ function nearTerm(draft: Draft, question: Question, index: number): string {
   return parts.length === 0 ? any : `(${any} OR hasAllTokens(words, ${draft.list(parts)}))`;
 }
 
-/** Makes the query for names that have all terms but one. Such names are found for each term of `dropped` alone. */
+/**
+ * Makes the query for names that have all terms but one. It leaves out each term of `dropped` in turn. The names that
+ * have all other terms are one group, and a group with too many names is not shown.
+ */
 function fewerWords(draft: Draft, question: Question): string {
   const all = [...question.terms.whole, question.terms.last];
   const groups = question.dropped.map((dropped) =>

@@ -6,7 +6,7 @@ import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.
 import { statementOf } from './statements.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
-/** A row of the index of names (table `ranked_name`). It must still be compared with the company's current row. */
+/** A row of the index of names (`ranked_name`). It may be a past name: compare it with the company's current row. */
 export interface Candidate {
   name: string;
   form: string;
@@ -15,8 +15,8 @@ export interface Candidate {
 }
 
 /**
- * Candidates in the order of ranks. `isWhole` means that no other candidates exist. If others exist in the tier `any`
- * (question.ts), only the first rows in the table's order were read, and better candidates may be missing.
+ * Candidates in the order of ranks. `isWhole` means that no other candidates exist. The tier `any` (question.ts) reads
+ * only the first matching rows of the table. If it leaves rows unread, one of these may have a better rank.
  */
 export interface Candidates {
   candidates: readonly Candidate[];
@@ -33,15 +33,16 @@ export interface NameStore {
 }
 
 /**
- * Words are read again for each served edition, once that edition is complete, and after an hour. Within one edition,
- * words change only when `padron rebuild` runs with a changed foldName().
+ * Words are read once for each edition whose date the answers show, and again after an hour. Such an edition is
+ * complete in ClickHouse, so its words change only when `padron rebuild` runs with a changed foldName(), which makes
+ * the words.
  */
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /**
- * Returns the sizes of the attempts before a full read. An attempt reads only that many rows, in the table's order. If
- * no attempt finds enough names, the full read takes all matching rows in the order of ranks, which are very many for a
- * common word. An attempt with 400 rows costs little: reading their names takes as long as finding them.
+ * Returns how many rows each attempt before the full read may take. An attempt reads only the first matching rows in
+ * the table's order. If no attempt finds enough names, the full read sorts all matching rows by rank, and a common word
+ * matches very many. Even an attempt with 400 rows costs little: reading their names takes as long as finding them.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   if (after !== null || tier === 'same' || tier === 'fewer') return [];
@@ -113,8 +114,9 @@ function byRank(one: Candidate, other: Candidate): number {
 /**
  * Returns the rows of `first` that are certain to rank before every unread row. In the tier `name`, a name that equals
  * the query is always certain, because `first` has all such names. Every other row must meet two conditions:
- * - In the tier `near`, it has the fewest edits.
- * - If the query has a legal form or an Ñ, the row has the best standing and no mismatch.
+ * - In the tier `near` (names a few edits away), it is one edit away.
+ * - If the query has a legal form or an Ñ, the name has the same form and Ñ (`mismatch` 0), and no other row of `first`
+ *   has a better `standing` (whether the company is active).
  */
 function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
   const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
@@ -163,8 +165,9 @@ export type RequireNames = () => Promise<void>;
  */
 const limits = { freshMs: 600_000, servesMs: 600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 /**
- * The index must have at least this share of the number of companies in `taxpayer`. Both numbers count superseded rows
- * until ClickHouse merges them away. The difference stays far below a tenth in a complete index.
+ * The index must have at least this share of the number of companies in `taxpayer`. Even a complete index may have
+ * fewer rows, because both numbers include superseded rows that ClickHouse has not merged away yet. But it has far more
+ * than nine tenths.
  */
 const leastShare = 0.9;
 

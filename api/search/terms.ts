@@ -11,7 +11,10 @@ export interface Term {
   parts: readonly string[];
 }
 
-/** One way in which the last term may go on: all words of `before`, and a word that begins with `begin`. */
+/**
+ * One way in which a name may continue the last term: the name has all words of `before`, and a word that begins with
+ * `begin`. For D'PUYAQ: one word that begins with DPUYAQ, or D and a word that begins with PUYAQ.
+ */
 export interface End {
   before: readonly string[];
   begin: string;
@@ -23,7 +26,7 @@ export interface Terms {
   form: string;
   /** The words that were typed with Ñ. */
   enie: readonly string[];
-  /** The letters of the query in each way of writing it (`lettersOf`). A name with one of these texts is the same. */
+  /** The query's letters in each way of writing it (`lettersOf`). A name with one of these texts equals the query. */
   letters: readonly string[];
   /** The words of `base`, each once. */
   typed: readonly string[];
@@ -31,7 +34,7 @@ export interface Terms {
   whole: readonly Term[];
   /** The last term, which may be unfinished. */
   last: Term;
-  /** The ways in which the last term may go on. The first is that of the last typed word. */
+  /** The ways to write the last term, in one word or in parts, each possibly unfinished. The typed way comes first. */
   ends: readonly End[];
 }
 
@@ -44,7 +47,7 @@ export function termsOf(query: string): Terms | null {
   if (base === '') return null;
   const terms = new Map(spans.map((span) => [span.spellings[0]!, termOf(span)]));
   const last = termOf(spans.at(-1)!);
-  // A word that comes twice is demanded once, where it may be unfinished.
+  // If the last term also stands earlier in the query, a name needs it only once: as `last`, which may be unfinished.
   terms.delete(last.word);
   const typed = [...new Set(base.split(' '))];
   return {
@@ -74,8 +77,8 @@ function endsOf({ same, parts }: Term, typed: string): readonly End[] {
 const typedRuc = /^(?:RUC|NUMERO|NUM|NRO|NO|Nº|N|DE)*([0-9]{11})$/;
 
 /**
- * Returns the digits of a query that is a RUC, with any spaces and signs between the digits. Returns null for any other
- * query. The check digit is not checked.
+ * Returns the digits of a query that is a RUC, also after words such as RUC N°, and with any spaces and signs between
+ * the digits. Returns null for any other query. The check digit is not checked.
  */
 export function rucTyped(query: string): string | null {
   const plain = query

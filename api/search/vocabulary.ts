@@ -4,7 +4,10 @@ import { type End, editsAllowed, type Term, type Terms } from './terms.ts';
 
 /** Words beyond this number are ignored. A word takes some 60 bytes of memory. */
 export const maxWords = 2_000_000;
-/** Most completions in a list. If a beginning has more, so many names match that the best are found without a list. */
+/**
+ * Most words in a list of completions (words that begin with the typed letters). If there are more, so many names match
+ * that the best names are found without the list.
+ */
 const maxCompletions = 600;
 const maxNearWords = 40;
 /** Only the first words of a query, up to this number, may be mistyped. Words that allow no edits do not count. */
@@ -22,8 +25,8 @@ interface Shelf {
 }
 
 /**
- * All words of companies' names, in memory. A search takes less than a millisecond, and any query to the store at least
- * one. Words are stored by first letter and length, so a search skips most words.
+ * All words of companies' names, in memory, where a search takes less than a millisecond. Any query to the store takes
+ * longer. Words are stored by first letter and length, so a search skips most words.
  */
 export class Vocabulary {
   readonly #shelves = new Map<string, Shelf>();
@@ -79,8 +82,9 @@ export class Vocabulary {
   }
 
   /**
-   * Returns the words with which the wanted names may begin, and the number of names that begin with them. For a query
-   * of several words, that is only the query's first word. For one word, it is every completion of the word.
+   * Returns the possible first words of the names that begin with the query, and the number of names with such a first
+   * word. A query of several words gives only its own first word. A query of one word gives every word that completes
+   * it.
    */
   beginnings({ typed }: Terms): Beginnings {
     const words: string[] = [];
@@ -134,7 +138,8 @@ export class Vocabulary {
       if (shelf === undefined) continue;
       for (let at = 0; at < shelf.words.length; at += 1) {
         const others = shelf.letters[at]!;
-        // One edit removes at most one letter and adds at most one. So words with more different letters are skipped.
+        // One edit removes at most one letter and adds at most one. So a word is skipped if it lacks more than `most`
+        // of the typed letters, or has more than `most` other letters.
         if (countBits(letters & ~others) > most || countBits(others & ~letters) > most) continue;
         const word = shelf.words[at]!;
         const edits = editsBetween(typed, word, most);
@@ -163,8 +168,8 @@ function firstNotBefore(words: readonly string[], begin: string): number {
 }
 
 /**
- * Returns one bit for each letter that a word has. Some digits share a letter's bit, so #near may compare a word in
- * vain.
+ * Returns one bit for each letter that a word has. Some digits share a letter's bit, so two words may look closer than
+ * they are. `#near` then counts their edits in vain.
  */
 function lettersOf(word: string): number {
   let letters = 0;

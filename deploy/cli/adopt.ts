@@ -38,7 +38,8 @@ async function adopt(context: CommandContext, options: AdoptOptions): Promise<vo
   const { adoptEditions, findLostEditions } = await import('../../pipelines/stream/adoption.ts');
   const dependencies = await openStores(context);
   const lost: LostEdition[] = [];
-  // Everything is found before anything is changed, so that a file that is missing leaves no register half mended.
+  // The lost editions of all registers are found before any is brought back. So if the archive lacks a file, the
+  // command fails before it has changed anything.
   for (const register of options.register === undefined ? registerNames : [options.register]) {
     lost.push(...(await findLostEditions(dependencies, register)));
   }

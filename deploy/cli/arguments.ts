@@ -55,7 +55,10 @@ export class PadronCommand extends Command {
     return this.option('--json', description);
   }
 
-  /** Also adds `--json` as the last option, unless the command has it already. Every command takes it. */
+  /**
+   * Sets what the command does. Every command takes `--json`, so this also adds `--json` as the last option if it is
+   * not there yet.
+   */
   override action(run: Parameters<Command['action']>[0]): this {
     if (!this.options.some(({ long }) => long === '--json')) this.jsonOption();
     return super.action(run);
@@ -73,7 +76,8 @@ export class PadronCommand extends Command {
   }
 }
 
-// Commander names the option or argument only in errors of its own, so these classes put the name before ours.
+// Commander puts the name of the option or argument only into its own error messages. These classes put the name before
+// the messages of our errors.
 
 class NamedOption extends Option {
   override argParser<T>(parse: (text: string, previous: T) => T): this {

@@ -13,7 +13,7 @@ interface AddOptions extends OutputOptions {
   reason?: string;
 }
 
-/** Largest size of a file. A year's table has 84 dates, so a larger file cannot be a table. */
+/** Largest size of a file. A table has 84 dates and a decree at most 60 days, so a larger file can be neither. */
 const maxFileBytes = 1024 * 1024;
 
 /** Adds `padron calendar add-decree|add-table|list`, for decrees and tables that were published after the release. */

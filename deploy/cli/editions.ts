@@ -141,7 +141,7 @@ interface EditionFacts extends Edition {
   corrected_by: Correction | null;
   /** The gates of the publication that the edition was made from. */
   gates: Publication['gates'];
-  /** The rows that a correction left as they are. Present only with --conflicts. */
+  /** If this is a correction: RUCs that it left as they are, because they changed again. Only with --conflicts. */
   conflicts?: Listed;
 }
 

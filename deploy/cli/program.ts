@@ -26,7 +26,8 @@ process.stderr.on('error', () => {});
 
 const isVersionAsked = process.argv[2] === '--version' || process.argv[2] === '-V';
 const program = new PadronCommand('padron')
-  // Commander would end the process at once, before a failed write of its help is noticed.
+  // Without this call, Commander ends the process right after it has written its help, before the event `error` of
+  // standard output (see above) can report that the write failed.
   .exitOverride()
   .description('Operates the register service: accounts, tokens, registers, publications, editions, the calendar.')
   .configureHelp({ optionTerm: ({ flags, mandatory }) => (mandatory ? `${flags} (required)` : flags) })

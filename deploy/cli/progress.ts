@@ -40,7 +40,7 @@ export class ProgressLine {
 export class ChangedLines {
   #before: readonly string[] = [];
 
-  /** Returns the lines that the last call did not have. A call without lines counts as none: the reading failed. */
+  /** Returns the lines that the last call did not have. Calls without lines are ignored: there the reading failed. */
   of(lines: readonly string[]): string[] {
     const changed = lines.filter((line) => !this.#before.includes(line));
     if (lines.length > 0) this.#before = lines;

@@ -47,8 +47,8 @@ export async function connectTemporal(context: CommandContext): Promise<Client> 
 }
 
 /**
- * Prepares the command to wait for a workflow, and prints a note when no worker runs. From now on, Ctrl-C ends the
- * command with a note that the work goes on without the command.
+ * Prepares the command to wait for a workflow, and prints a note when no worker runs. After this call, Ctrl-C ends
+ * the command with a note that the work goes on without the command.
  */
 export async function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Promise<Follow> {
   const deadline = Date.now() + timeoutSeconds * 1000;
@@ -114,8 +114,8 @@ export function followPublication(follow: Follow, id: number): Promise<Publicati
 }
 
 /**
- * Waits for a correction's final result: the correction was refused, or its edition is in ClickHouse and all events of
- * that edition are written.
+ * Waits until a correction was refused, or until its edition is in ClickHouse and all events of that edition are
+ * written. It also stops waiting when the correction itself waits for `padron editions adopt` (`isHeld`).
  */
 export function followCorrection(follow: Follow, id: number): Promise<Correction> {
   return followRecord(follow, `correction ${id}`, async () => {
@@ -160,8 +160,8 @@ async function followRecord<Row extends { register: RegisterName }>(
 
 /**
  * True when nothing more will happen by itself: the state is final and, if the publication became an edition, all
- * events of that edition are written (`avisada_at`). It is also true while the catalogue lacks editions of Kafka, since
- * only the operator can mend that.
+ * events of that edition are written (`avisada_at`). It is also true while the publication waits (`isHeld`) because the
+ * catalogue lacks editions that Kafka has: only the operator can mend that.
  */
 export function isSettled(publication: Publication): boolean {
   if (isHeld(publication)) return true;

@@ -62,7 +62,8 @@ A file gets its name when it is complete, and only one command at a time writes 
       const file = fileOf(options);
       context.configuration(options.into === 'kafka' ? settings.extend(kafkaBlock.shape) : settings);
       const signal = untilInterrupted(context);
-      // The file is opened first, so that a name that cannot be written fails before editions are fetched.
+      // `runInto` opens the file before it calls `run`. So a name that cannot be written fails before editions are
+      // fetched.
       const run = async (out: Writable) => {
         const editions = await editionsOf(context, options);
         return { editions, rows: await replay(context, options, editions, out, signal) };
@@ -125,7 +126,7 @@ function untilInterrupted(context: CommandContext): AbortSignal {
   const interrupted = new AbortController();
   let firstAt = Number.POSITIVE_INFINITY;
   const stop = (name: NodeJS.Signals) => {
-    // Shells report a program that a signal ended in the same way.
+    // A shell reports the same exit code for a program that this signal has ended.
     const exitCode = 128 + constants.signals[name];
     if (Date.now() - firstAt > sameKeyPressMs) process.exit(exitCode);
     if (interrupted.signal.aborted) return;

@@ -21,7 +21,7 @@ export interface Foreground {
 
 const exitUsage = 2;
 
-/** Reads the arguments of a program. An argument that it does not take ends the program, with its help and no stack. */
+/** Reads the arguments of a program. For an unknown argument it prints the help, without a stack trace, and exits. */
 export function readArguments<const Config extends ParseArgsConfig>(help: string, config: Config) {
   try {
     return parseArgs(config);

@@ -34,7 +34,7 @@ const programsBytes = 2 ** 30;
 /** The five engines and the product take some 2.5 GB. */
 const memoryBytes = 3 * 2 ** 30;
 
-/** The tools that a program needs which is fetched into the folder `name` of the store. None if it is there already. */
+/** The tools with which a program is fetched into the store's folder `name`. None if this folder exists already. */
 export function toFetch(
   store: ProgramStore,
   name: string,

@@ -26,7 +26,7 @@ export function readJsonFile<T>(file: string, schema: ZodType<T>): T | undefined
   }
 }
 
-/** A process with its start time, because the system reuses the number of an ended process. */
+/** A process: its number, and its start time, because the system may give an ended process's number to another one. */
 export interface ProcessIdentity {
   pid: number;
   /** On Linux the boot id and clock tick of the start, elsewhere the time from `ps`. Compare it only with `===`. */

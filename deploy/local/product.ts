@@ -61,8 +61,9 @@ async function portsOf(host: ProductHost): Promise<ChosenPorts> {
 }
 
 /**
- * Whether the process is ready, or waits for a command that its /readyz names, such as `npx padron editions adopt`. An
- * operator runs that command while the engines and the product run, so it must not keep them from starting.
+ * Whether the process is ready, or waits for a command that its /readyz names, such as `npx padron editions adopt`. A
+ * process that waits counts as up, because an operator can run the command only while the product runs. Otherwise the
+ * start would fail, and with it every chance to run the command.
  */
 async function isUp(url: string): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(1000) });

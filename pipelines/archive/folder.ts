@@ -94,7 +94,7 @@ export class FolderArchive extends IncomingFiles implements Archive {
   }
 }
 
-/** Differs when a file was changed. */
+/** A text that is another one after the file was changed. */
 function markOf({ size, mtimeMs }: { size: number; mtimeMs: number }): string {
   return `${size} ${mtimeMs}`;
 }

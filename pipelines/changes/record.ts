@@ -18,7 +18,7 @@ export interface Change {
   after: Row | null;
   /**
    * The row's line in the publication, counted from 1. Null if no line gave the row: the row disappeared, a correction
-   * wrote the row, or the row was kept because its line is bad.
+   * wrote the row, or its line is bad and a full edition repeats the row that the register had before.
    */
   line: number | null;
   detectedAt: Date;

@@ -57,8 +57,9 @@ export const loopLimits = {
   retryFirstMs: 250,
   retryMostMs: 10_000,
   /**
-   * How often in a row PostgreSQL may refuse a batch's statements (`Passing` in runtime/passing-errors.ts) before the
-   * error ends the process, which takes some three minutes. An engine that is away is waited for without a limit.
+   * How often in a row PostgreSQL may refuse a batch's statements (`Passing` in runtime/passing-errors.ts). The next
+   * refusal ends the process, after some three minutes of tries. An engine that does not answer is waited for without a
+   * limit.
    */
   refusalsInARow: 20,
 };

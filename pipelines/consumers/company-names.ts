@@ -34,7 +34,7 @@ export const longestLength = 255;
  * come early, so they are among the remembered words.
  */
 const maxKnownWords = 200_000;
-/** Largest number of ways of writing a name (`lettersOf`) in its row. Nearly all names have one. */
+/** Most ways of writing a name (`lettersOf`) that the name's row stores. Nearly all names have only one way. */
 export const maxStoredLetters = 12;
 
 /** The cells of the daily register that a search compares or shows. In every release a row begins with them. */
@@ -47,9 +47,10 @@ export interface SearchedCells {
 
 /**
  * Makes the rows of the tables `ranked_name` and `company_word` from changes of the daily register. Natural persons are
- * skipped by the first two digits of their RUC, and their names are never read. A row's version is its edition's
- * number. If an edition changes a company's name or its rank (`standingOf`), the row with the old name or rank is
- * marked as deleted. So repeats and replays give the same rows in any order.
+ * skipped by the first two digits of their RUC, and their names are never read. A company's name and its rank
+ * (`standingOf`) are part of its row's key in ClickHouse. If an edition changes one of them, the row with the old key
+ * is marked as deleted. A row's version is its edition's number, and the highest version of a key counts. So repeats
+ * and replays give the same rows in any order.
  */
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
@@ -91,8 +92,8 @@ export class CompanyNames {
   }
 
   /**
-   * Writes the company's row, even if the name did not change. Otherwise a re-baseline could leave only a name that an
-   * earlier parser read: today's parser made `before`, so `before` does not show the earlier parser's name.
+   * Writes the company's row even if `before` and `after` have the same name. In a re-baseline, today's parser has read
+   * both. An earlier parser may have read the name differently, and then the table has only that other name.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);

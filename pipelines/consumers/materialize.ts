@@ -56,13 +56,14 @@ export async function insertInOrder(
   companies.wordsAreStored();
   // If it dies here, there are words without a name. A search for them finds nothing.
   await insert('names', companies.names);
-  // If it dies here, there are names without their state. A search does not show them.
+  // If the process dies here, there are names without their state. A search compares each name with the company's row
+  // in the state, so it does not show such names.
   await insert('state', state);
   // If the process dies here, before the loop commits the batch, the repeated batch inserts these rows again. Readers
   // take only one of several rows with the same key and version.
 }
 
-/** ClickHouse did not accept an insert. It may have stored the rows or not, and a repeat does no harm. */
+/** An insert failed or got no answer. ClickHouse may have stored the rows all the same; a repeat does no harm. */
 export class InsertFailed extends Error {
   override name = 'InsertFailed';
   readonly code = 'insert_failed';

@@ -37,9 +37,9 @@ export class PartitionWork {
   }
 
   /**
-   * Returns the later of two times, in milliseconds since 1970:
+   * Returns the later of two times, in milliseconds since 1970, from which `LagWatch` sees that nothing is stuck:
    * - when a batch of the partition was last begun or tried again;
-   * - when a handler of any partition last waited.
+   * - when a handler of any partition last waited, because meanwhile the client fetches nothing for any partition.
    */
   lastActivity(topic: string, partition: number): number {
     return Math.max(this.#waitedAt, this.#active.get(keyOf(topic, partition)) ?? 0);
@@ -87,8 +87,9 @@ export class PartitionWork {
       await this.#work(payload, {
         heartbeat: async () => {
           if (this.#ending.signal.aborted) throw new LoopEnding();
-          // Only a handler that waits on purpose calls this; the timer above sends the regular heartbeats. The client
-          // fetches nothing until all handlers are done. So a wait of one handler counts as activity of all partitions.
+          // Only a handler that waits on purpose calls this; the timer above sends the regular heartbeats. While one
+          // handler waits, the client fetches nothing for any partition. So the wait counts as activity of all
+          // partitions, and none of them looks stuck.
           this.#waitedAt = Date.now();
           return heartbeat();
         },

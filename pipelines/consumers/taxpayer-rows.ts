@@ -6,7 +6,7 @@ import { baseline, ChangeCursor, differs, disappears } from '../changes/record-b
 import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 
-/** The number of each operation in ClickHouse's Enum8, in the order of `operations`. */
+/** The number of each operation in ClickHouse's Enum8, in the order of `operations` (r, c, u, d). */
 export const opNumbers = [4, 1, 2, 3] as const;
 /** Enough bytes for all cells of a row except its texts. */
 const fixedBytes = 64;

@@ -9,7 +9,8 @@ import { attemptName, editionFileName } from './work-files.ts';
 
 /**
  * Begins the change file of an edition.
- * @param syncName `sync` for large registers, `changes` for small ones; the bytes after each block are made from it
+ * @param syncName `sync` for large registers, `changes` for small ones. The 16 bytes that end each block are a hash of
+ *   this name and of the edition's facts.
  */
 export function beginChanges(
   folder: string,

@@ -33,15 +33,15 @@ const nextEdition = {
 
 const compareInput = z.object({
   ...nextEdition,
-  /** Path of a local file in the register's container (a zip or plain text). */
+  /** Path of the publication's local file: a zip or plain text, as the register's `Container` says. */
   publicationPath: path,
   /** Null for a first edition. */
   base: base.nullable(),
   /**
-   * The head's publication, its overlay, and the names of its columns. Set when another parser version made the head,
-   * or when its columns are not today's. The new edition is a re-baseline. Today's parser then reads the head's
-   * publication again, and the head's overlay is applied. The new publication is compared with the result. Otherwise
-   * the new parser alone would cause changes.
+   * The head's publication, its overlay, and the names of its columns. Set only for a re-baseline: another parser
+   * version made the head, or the head's columns are not today's. Today's parser then reads the head's publication
+   * again, the overlay is applied, and the new publication is compared with the result. A comparison with the stored
+   * head would show as changes what only the two parsers read differently.
    */
   previous: z
     .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()).readonly() })

@@ -49,7 +49,8 @@ export async function openZipEntry(
     };
   } catch (error) {
     if (error instanceof CompareError || isOfDisk(error)) throw error;
-    // The places in a zip count from its beginning. With other bytes before it, they lead to wrong places.
+    // The zip's directory gives positions that count from the zip's first byte, the P of `PK`. If the file has other
+    // bytes before the zip, these positions are wrong.
     const isShifted = !(await firstBytes(path)).startsWith('PK');
     const why = isShifted ? 'other bytes stand before the zip begins' : messageOf(error);
     throw new CompareError('zip_invalid', `The publication's zip directory cannot be read: ${why}.`);
@@ -75,7 +76,7 @@ function isOfDisk(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).syscall !== undefined;
 }
 
-/** @param problem why it cannot be opened as a zip */
+/** Says what the file at `path` is. @param problem why the file cannot be opened as a zip */
 async function whatItIs(path: string, problem: string): Promise<string> {
   const start = await firstBytes(path);
   if (start === '') return 'It is an empty file.';
@@ -103,9 +104,9 @@ const locatorBytes = 20;
 const locatorSignature = 0x07064b50;
 
 /**
- * Returns the position at which the last zip in the file ends, or null when no zip ends there. It looks for the record
- * that closes a zip's directory (APPNOTE 4.3.16). The four bytes of its signature may also be in compressed data. So
- * the record only counts if the directory ends where the record begins.
+ * Returns the position at which the last zip in the file ends, or null when there is no end of a zip. It looks for the
+ * record that closes a zip's directory (APPNOTE 4.3.16). The four bytes of its signature may also be in compressed
+ * data. So a record only counts if the directory ends where the record begins, or if a zip64 locator stands before it.
  */
 async function endOfZip(path: string): Promise<number | null> {
   let end: number | null = null;
@@ -126,7 +127,7 @@ async function endOfZip(path: string): Promise<number | null> {
   return end;
 }
 
-/** The attributes that the archiver of a Mac puts beside each file, under the file's own name. */
+/** Names of entries in which the archiver of a Mac stores a file's attributes: `__MACOSX/…`, or `._` and the name. */
 const macAttributes = /(^|\/)(__MACOSX\/|\._[^/]*$)/;
 /** Number of bytes at the beginning of a text that `ZipContainer.start` is compared with. */
 const longestStartBytes = 256;
@@ -202,9 +203,10 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
   const file = createReadStream(path, { start, end: start + entry.compressedSize - 1, highWaterMark: readBytes });
   let text: Readable = file;
   if (entry.compressionMethod === deflated) {
-    // `inflate` buffers only one piece, because it would copy several buffered pieces into one. A thread of libuv's
-    // pool inflates the next piece while the caller works on the current piece. An error of `file` or `inflate`
-    // destroys both streams and is thrown in the loop below. Leaving the loop early destroys both streams too.
+    // With these sizes `inflate` holds only one finished piece: if it held several, the stream would copy them into
+    // one. A thread of libuv's pool inflates the next piece while the caller works on the current piece. After an error
+    // of either stream, `pipeline` destroys both, and the loop below throws the error. Leaving the loop early destroys
+    // both too.
     const options: ZlibOptions & TransformOptions = {
       chunkSize: chunkBytes,
       readableHighWaterMark: chunkBytes,

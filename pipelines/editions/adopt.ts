@@ -5,13 +5,13 @@ import type { ArchivedEdition } from './edition-archive.ts';
 import { findEdition } from './editions.ts';
 import { moveHead, readHead } from './heads.ts';
 
-/** The command that mends a catalogue that was restored from an old backup. Reasons and readiness name it. */
+/** The command that mends a catalogue that was restored from an old backup. `state_reason` and /readyz name it. */
 export const adoptCommand = 'npx padron editions adopt';
 
 /** How `state_reason` begins while a publication waits for `adoptCommand`. */
 export const streamAheadReason = 'stream_ahead';
 
-/** Shows operators why the register's waiting publications and orders do not become editions. */
+/** Stores, for operators, why the register's waiting publications and orders to undo an edition make no editions. */
 export async function noteHeld(database: Queryable, register: RegisterName, reason: string): Promise<void> {
   await database.query(
     `UPDATE publication SET state_reason = $2 WHERE register = $1 AND state_reason IS DISTINCT FROM $2
@@ -37,9 +37,10 @@ async function releaseHeld(client: PoolClient, register: RegisterName): Promise<
 /**
  * Gives a restored catalogue an edition that Kafka or ClickHouse has and the catalogue lost: its publication or the
  * operator's order, the edition and the head, in one transaction. The edition stands as `freezeEdition` had left it.
- * The workflow `publish` finishes it: it takes the ends from the editions topic without producing again, and waits for
- * ClickHouse and the events as far as they are not there yet. If the process dies before the commit, nothing has
- * changed. After the commit, a repeat finds the edition and changes nothing.
+ * The workflow `publish` finishes the edition. If the editions topic has the edition's record, it takes the end offsets
+ * from this record and does not produce the edition again. Then it waits until ClickHouse has the rows and the events
+ * are written. If the process dies before the commit, nothing has changed. After the commit, a repeat finds the edition
+ * and changes nothing.
  * @throws DecisionError `state_forbids` if the edition does not follow the catalogue's head
  */
 export function adoptEdition(pool: Pool, register: RegisterName, archived: ArchivedEdition): Promise<void> {
@@ -70,20 +71,22 @@ export function adoptEdition(pool: Pool, register: RegisterName, archived: Archi
 }
 
 /**
- * Most events of one list about one change: a company that appears again has one for itself and one for each watched
- * column. A comparison counts only the first of these (`countEvents`).
+ * Most events of one list about one change. A company that appears again has one event for its return and one for each
+ * of the three watched columns. The count in the catalogue (`countEvents`) has only the event for the return, so an
+ * edition has at most this number of events for each event of the count.
  */
 const mostEventsPerChange = 4;
 
 /**
- * Skips the positions that the lost events of this edition may have had. Customers hold such positions as cursors, and
- * would miss later events that got the same ones again. The accounts are locked in the order in which `watch` locks
- * them.
+ * Skips the positions that the lost events of this edition may have had. A customer may hold such a position as a
+ * cursor. If a later event got that position or a lower one, his next read would begin after the event and miss it. The
+ * accounts are locked in the order in which `watch` locks them, so that the two cannot deadlock.
  */
 async function skipPositions(client: PoolClient, { register, number, corrects }: ArchivedEdition['edition']) {
   await client.query('INSERT INTO account_position (account_id) SELECT id FROM account ON CONFLICT DO NOTHING');
   await client.query('SELECT 1 FROM account_position ORDER BY account_id FOR UPDATE');
-  // A correction makes at most as many events as the edition that it undoes.
+  // A correction ($3 is the edition that it undoes) makes at most as many events as that edition, so the larger of the
+  // two counts is taken.
   await client.query(
     `UPDATE account_position SET last_position = last_position + $4 * COALESCE((
        SELECT max((counts->>'notices')::bigint) FROM edition WHERE register = $1 AND number IN ($2, $3)), 0)`,
@@ -109,7 +112,7 @@ async function putPublication(client: PoolClient, publication: Record<string, un
   return rows[0]!.id;
 }
 
-/** Finds the order by the edition that it undoes, since the restored catalogue may know it, or inserts it. */
+/** Updates the stored order to undo the edition `corrects`, or inserts the order if the restored catalogue lost it. */
 async function putCorrection(client: PoolClient, correction: Record<string, unknown>): Promise<void> {
   const document = JSON.stringify(correction);
   const { rowCount } = await client.query(

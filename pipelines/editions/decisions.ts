@@ -38,7 +38,7 @@ interface Decision {
  * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates (the checks in
  * workflows/publication/gates.ts) are recorded but no longer stop it. A `fechaDato` becomes the day of its data.
  * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine, or another publication has
- * the same bytes and time; `bytes_missing` when it was never downloaded whole; and as `approvedDate`
+ * the same bytes and time; `bytes_missing` when it was never downloaded whole; and the errors of `approvedDate`
  */
 export async function approvePublication(
   client: PoolClient,
@@ -69,8 +69,9 @@ export async function approvePublication(
 }
 
 /**
- * Returns the time and day of a publication that an operator approves. If its time is before the head's, it can only
- * become an edition with a `day`. It then counts as published with the head, or at the start of a later day.
+ * Returns the time and day of a publication that an operator approves. If it was published before the head, the
+ * operator must give the `day` of its data. It then counts as published at the start of that day, but not before the
+ * head.
  * @throws DecisionError `date_missing` without any date; `date_ahead` for a day that has not come; `older_than_head`
  * when the day is before the head's, or when the time is before the head's and no day is given
  */
@@ -108,10 +109,10 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 }
 
 /**
- * Requests that an edition be produced to Kafka again, because ClickHouse lacks some of its rows. Deletes the edition's
- * recorded end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows once, and a
- * repeat of the request does no harm. An edition that is published and not materialised is the newest, so no other
- * edition's offsets are deleted.
+ * Requests that an edition be produced to Kafka again, because ClickHouse lacks some of its rows. Deletes the recorded
+ * offsets at which the edition ends in Kafka. `editionsBeyond` counts an edition without them as lost from Kafka, so it
+ * is produced again. Readers count repeated rows once, and a repeat of the request does no harm. An edition that is
+ * published and not materialised is the newest, so no other edition's offsets are deleted.
  * @throws DecisionError `edition_unknown`; `state_forbids` when the edition is not published yet or is materialised
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {

@@ -24,10 +24,11 @@ const archivedEdition = z.object({
   correction: row.nullable(),
 });
 
-/** What the catalogue knew about an edition when it began to produce it. */
+/** The catalogue's rows about an edition, as they were before the first record of the edition was produced. */
 export type ArchivedEdition = z.output<typeof archivedEdition>;
 
-// An alias of its own for each table, because `correction` has a column `edition`.
+// The tables need aliases, because `correction` has a column `edition`: `to_jsonb(edition)` would mean that column and
+// not the row of the table `edition`.
 const selectRows = `
   SELECT to_jsonb(e) - '{publicada_at,materializada_at,avisada_at,stream_end}'::text[] AS edition,
     to_jsonb(p) AS publication, to_jsonb(c) AS correction
@@ -62,7 +63,10 @@ export class EditionArchive {
     }
   }
 
-  /** Archives the editions that a release without this archive produced. It reads the others' names only. */
+  /**
+   * Archives the produced editions that the archive lacks, because a release without this archive produced them. The
+   * texts of the other editions are not read, only the list of their names.
+   */
   async putMissing(pool: Pool, register: RegisterName): Promise<void> {
     const there = new Set(await (await this.#texts()).list(register));
     const { rows } = await pool.query<{ number: number; sha256: string }>(

@@ -270,7 +270,8 @@ export async function forgetEditionsFrom(database: Queryable, register: Register
 }
 
 /**
- * How far the catalogue knows the register's topics. Offsets beyond these may hold editions that it lacks.
+ * Returns the end offsets up to which the catalogue has recorded editions: of each partition of the changes topic, and
+ * of the editions topic. Records at later offsets may be of editions that the catalogue lacks, as after a restore.
  * @param before in the editions topic, only the records of editions before this one count
  */
 export async function recordedEnds(database: Queryable, register: RegisterName, before: number | null = null) {

@@ -74,7 +74,8 @@ async function originOf(client: PoolClient, kind: 'publication' | 'correction', 
     const publication = await findPublication(client, id);
     return publication && { ...publication, publication_id: id, corrects: null };
   }
-  // A correction has no publication, so it takes the head's dates, and the head keeps its publication.
+  // A correction has no publication, so it takes the dates of the head before it. With `sha256` null, `moveHead` leaves
+  // the publication as it is in the register's head.
   const correction = await findCorrection(client, id);
   const { fecha_dato, published_at } = head;
   return (

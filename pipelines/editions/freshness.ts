@@ -143,8 +143,9 @@ export async function confirmDate(
 }
 
 /**
- * Takes a publication out of quarantine that waits for a date, if this date is not before the head's. It is then
- * verified like one that was just downloaded. Nothing happens if another publication has the same bytes and time.
+ * Gives a date to a publication that is in quarantine because it has no usable date, and takes it out of quarantine. It
+ * is then verified like one that was just downloaded. Nothing happens if the head was published later than the date
+ * says, or if another publication has the same bytes and time.
  */
 export async function datePublication(database: Queryable, id: number, date: SourceDate): Promise<boolean> {
   const { rowCount } = await database.query(

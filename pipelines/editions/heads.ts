@@ -81,7 +81,7 @@ export async function recordProbe(database: Queryable, register: RegisterName): 
   await database.query('UPDATE register_head SET probed_at = now() WHERE register = $1', [register]);
 }
 
-/** What a new edition makes of the head. A correction has no publication (null), so the head keeps naming its own. */
+/** The head after a new edition. If `sha256` and `validators` are null (a correction), the head keeps the old ones. */
 interface NextHead {
   register: RegisterName;
   edition: number;
@@ -103,9 +103,9 @@ export async function moveHead(client: PoolClient, next: NextHead): Promise<void
 }
 
 /**
- * Moves the register's date forward, without an edition, because the site published the head's bytes again. Call it in
- * the transaction that makes the publication `repetida`. Otherwise the date could move although the publication becomes
- * an edition.
+ * Moves the register's date forward without an edition, because the site published the head's bytes again. Call it in
+ * the transaction that puts the publication into the state `repetida`, in which no edition is made of it. In a separate
+ * transaction, the date could move although the publication still becomes an edition.
  */
 export async function moveDateForward(client: PoolClient, publication: Publication): Promise<void> {
   await client.query(

@@ -121,7 +121,7 @@ export async function detectPublication(
   return { id: inserted.rows[0]!.id, sha256: null, isNew: true, waitsForDate: false };
 }
 
-/** A probe recognises only this many of the newest versions. Sites go back at most to a version of a few days ago. */
+/** A probe recognises only this many newest versions. A site that shows an old one again goes back only a few days. */
 const knownVersions = 60;
 
 interface VersionRow extends Validators, Pick<Publication, 'id' | 'state' | 'sha256' | 'url' | 'published_at'> {
@@ -129,10 +129,10 @@ interface VersionRow extends Validators, Pick<Publication, 'id' | 'state' | 'sha
 }
 
 /**
- * Whether the site now shows a later Last-Modified for bytes that we have, as their ETag says. Then they are the data of
- * another day, or the site has corrected a wrong time. For a publication with a good time, only another day counts,
- * because the servers of a site may show slightly different times. A time in the future counts as now. So a site that
- * always shows another time makes at most one download a day.
+ * Whether the site shows a later Last-Modified than before, while the ETag says that we have the bytes. Then the same
+ * bytes are published as the data of another day, or the site has corrected a wrong time. Unless the publication waits
+ * for a date, only a later day counts, because the servers of a site may show slightly different times. A time in the
+ * future counts as now. So a site that always shows another time causes at most one download a day.
  */
 function isLater({ lastModified }: Validators, { published_at: known, ...row }: VersionRow): boolean {
   if (row.state === 'detectada' || lastModified === null || lastModified === row.lastModified) return false;
@@ -143,8 +143,8 @@ function isLater({ lastModified }: Validators, { published_at: known, ...row }: 
 }
 
 /**
- * Matches a publication in quarantine whose bytes are good and whose time is not: it has none (`date_unknown: …`), or
- * one before the head's (`date: …`). The site may still correct it.
+ * SQL condition for a publication that is in quarantine only because of its time. It has no time (`date_unknown: …`),
+ * or its time is before the head's (`date: …`). The site may still show a right time.
  */
 export const waitsForDate = `(state = 'en_cuarentena' AND state_reason ~ '^date(_unknown)?: ')`;
 
@@ -160,8 +160,8 @@ async function lastVersions(database: Queryable, register: RegisterName, count: 
 
 export interface KnownVersion extends Pick<VersionRow, 'id' | 'url' | 'sha256' | 'waitsForDate'> {
   /**
-   * The version's ETag and Last-Modified. A probe sends them, and the site may answer that nothing changed. Null until
-   * the version is downloaded. Otherwise this answer would come, and the version would never be downloaded.
+   * The version's ETag and Last-Modified. A probe sends them, and the site may answer that nothing changed. They are
+   * null until the version is downloaded. Otherwise that answer would end every probe before the download.
    */
   validators: Validators | null;
 }

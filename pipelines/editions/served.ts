@@ -33,8 +33,8 @@ export interface ServedEdition {
  * - A correction's dates move with the publication of the head that the correction was made from.
  * @param day YYYY-MM-DD. With it, a register's served edition is the highest one whose own date is not after `day`. A
  *   correction's own date is that of the head that it was made from, so answers for earlier days stay the same. A moved
- *   date counts only if it is not after `day`. The database has only the last date that `confirmDate` wrote. `changedAt`
- *   counts every move of a date, also to a day after `day`.
+ *   date counts only if it is not after `day`. Each date of `confirmDate` replaces the one before it, so a date that is
+ *   replaced by one after `day` no longer counts. `changedAt` counts every move of a date, also to a day after `day`.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (

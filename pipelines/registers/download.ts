@@ -26,7 +26,7 @@ export interface DownloadProgress {
   failures: number;
 }
 
-/** The note of a finished download (see part-file.ts). The downloaded bytes are in the `file` of `DownloadOptions`. */
+/** The note of a finished download, with its hash (see part-file.ts). The bytes are in `DownloadOptions.file`. */
 export type Downloaded = PartNote & { finished: NonNullable<PartNote['finished']> };
 
 interface DownloadOptions {

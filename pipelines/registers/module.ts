@@ -113,7 +113,7 @@ export interface SourceDate {
 /** The times that say when a file was published. Headers are as the site wrote them. */
 export interface FileTimes {
   lastModified: string | null;
-  /** The header `Date` of the same answer, or null when it had none. */
+  /** The header `Date` of the answer that `lastModified` is from, or null when the answer had no such header. */
   answeredAt: string | null;
   /** When the register's newest edition was published; null before the first edition. */
   headPublishedAt: Date | null;

@@ -125,8 +125,8 @@ class MonthlyText {
       else this.#readHeader(lines.subarray(0, endWithoutReturn(lines, 0, from - 1)));
     }
     if (this.#header === null || 'problem' in this.#header) return lines;
-    // The output is at most a sixteenth longer than `lines`. Only a rejected line of at least sixteen bytes may grow,
-    // by one byte (`copyRejected`).
+    // The output is at most a sixteenth longer than `lines`. Only a rejected line with `cellsPerRow` (15) pipes may
+    // grow, by one more pipe (`copyRejected`). With its line end, such a line has at least sixteen bytes.
     const out = Buffer.allocUnsafeSlow(lines.length + (lines.length >> 4));
     lines.copy(out, 0, 0, from);
     return out.subarray(0, this.#rewriteRows(lines, from, out, from));
@@ -137,7 +137,7 @@ class MonthlyText {
     if ('problem' in this.#header) return;
     const meanings = this.#meanings;
     // Decode every byte above 0x7f until the encoding is known. The first such byte decides the encoding of the file.
-    // In a Windows-1252 file no later byte is decoded.
+    // The output is Windows-1252. So in a Windows-1252 file every later byte is copied as it is.
     meanings.fill(Meaning.decode, 0x80);
     meanings[pipe] = Meaning.reject;
     meanings[lineFeed] = Meaning.endLine;
@@ -187,17 +187,19 @@ class MonthlyText {
   }
 
   /**
-   * Returns the length in bytes of the UTF-8 character at `at`, or 0 when the byte is Windows-1252. The first byte
-   * above 0x7f decides the encoding of the file. In Windows-1252, the byte after an accented letter does not continue a
-   * UTF-8 character. If the file counts as UTF-8, a byte that is not UTF-8 is still read as Windows-1252:
+   * Returns the length in bytes of the UTF-8 character at `at`, or 0 when the byte is Windows-1252. The file counts as
+   * UTF-8 if its first byte above 0x7f begins a UTF-8 character, because in a Windows-1252 text the byte after an
+   * accented letter does not continue such a character. In a file that counts as UTF-8, a byte that is not UTF-8 is
+   * still read as Windows-1252:
    * - If the file is UTF-8, only this byte is wrong.
    * - If the file is Windows-1252 after all, only the bytes that look like UTF-8 are misread.
    */
   #lengthOfCharacter(bytes: Buffer, start: number, at: number): number {
     const length = characterLength(bytes, at);
     if (!this.#encodingKnown) {
-      // A line longer than `maxLineBytes` never decides the encoding. `rewriteLines` does not examine such a line if
-      // the line comes in several chunks. Otherwise the result would depend on how the input is cut into chunks.
+      // A line longer than `maxLineBytes` never decides the encoding. If such a line comes in several chunks,
+      // `rewriteLines` does not examine it. If it decided when it comes in one chunk, the result would depend on how
+      // the input is cut.
       if (bytes.indexOf(lineFeed, at) - start > maxLineBytes) return 0;
       this.#encodingKnown = true;
       if (length === 0) this.#meanings.fill(Meaning.keep, 0x80);
@@ -226,7 +228,10 @@ function endWithoutReturn(bytes: Buffer, start: number, end: number): number {
   return end > start && bytes[end - 1] === carriageReturn ? end - 1 : end;
 }
 
-/** Copies a line unchanged. If it looks like a rewritten row, one more pipe is added so that the scanner rejects it. */
+/**
+ * Copies a line that is not a row, so that the scanner rejects it. If the line looks like a rewritten row, the scanner
+ * would accept it, so one more pipe is added. Every other line is copied unchanged.
+ */
 function copyRejected(bytes: Buffer, start: number, lineFeedAt: number, out: Buffer, to: number): number {
   const end = endWithoutReturn(bytes, start, lineFeedAt);
   let written = to + bytes.copy(out, to, start, end);

@@ -121,7 +121,8 @@ export async function probeSite(
   }
   drop(answer);
   if (answer.status === 304) {
-    // The site has the bytes of our ETag, and may have given them another time.
+    // The site still has the bytes with our ETag. If their `Last-Modified` is not the one that we know, the site has
+    // published the same bytes again, which counts as another version.
     const { lastModified } = validatorsOf(answer.headers);
     if (known?.etag == null || lastModified === null || lastModified === known.lastModified)
       return { found: 'unchanged' };
@@ -135,7 +136,7 @@ export async function probeSite(
 
 /**
  * Returns a small page of the site as text, or null when the site answers 404 or 410. The bytes are read as Latin-1,
- * also if the page is UTF-8. The words that we look for have no accents.
+ * also if the page is UTF-8. Only letters with accents then become wrong, and the words that we look for have none.
  * @throws SourceError retryable, when the site gives another error status or no answer
  */
 export async function readPage(

@@ -126,7 +126,7 @@ function columnsOf(register: RegisterName): ParquetColumn[] {
   ];
 }
 
-/** Writes the changes as one Parquet file, row group by row group, waits for a slow reader, and leaves it open. */
+/** Writes the changes to `out` as one Parquet file. Waits while the reader of `out` is slow, and leaves `out` open. */
 export async function writeParquet(
   register: RegisterName,
   batches: AsyncIterable<readonly ExportedChange[]>,

@@ -152,8 +152,8 @@ interface Message {
  * Kafka. A repeat changes nothing, because each row replaces an equal row. A file of an older release gives the rows
  * that it gave then, even if its columns differ from today's. Words of names go into the serving table `wordTable`. A
  * rebuild needs no second table of words, because no word is ever removed.
- * @param withNames false for editions before the last one that wrote every row. An older parser read their names. No
- *   later edition would delete the rows of those names.
+ * @param withNames false for editions before the last full edition, which writes every name again. An older parser may
+ *   have read other names, and no later edition would delete the rows of those names.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(

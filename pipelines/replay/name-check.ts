@@ -56,8 +56,8 @@ export class NameCheck {
   /** Call this after the last row of the state. */
   async end(): Promise<void> {
     await this.#ranges.end();
-    // Find companies with a word that the table of words lacks. Two searches would miss such a company: by the word's
-    // ending, and with a typing error in the word.
+    // Find companies with a word that the table of words lacks. Two searches would miss such a company: one with only
+    // the beginning of the word, and one with a typing error in the word.
     const lost = await this.#query<{ ruc: string }>(
       `SELECT DISTINCT ruc FROM (
          SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier}
@@ -107,8 +107,8 @@ const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, l
   toString(length), estado, condicion, ubigeo)`;
 
 /**
- * The sort key of the index of names (the table `ranked_name`), which is also the order of search results. A company
- * whose sort key changes gets a new row. Its old row is marked as deleted.
+ * The sort key of the index of names (the table `ranked_name`). A search reads the rows in this order. A company whose
+ * sort key changes gets a new row. Its old row is marked as deleted.
  */
 const place = 'standing, length, ruc, name';
 

@@ -77,7 +77,7 @@ async function targetOf(path: string): Promise<string> {
   return link === null ? join(folder, basename(path)) : await targetOf(resolve(folder, await readlink(path)));
 }
 
-/** `wx` makes one of several runs succeed, and never opens a link that somebody put there. */
+/** The flag `wx` fails if the name is taken. So one of several runs gets the file, and no planted link is opened. */
 async function openPartial(
   partial: string,
   note: (text: string) => void,

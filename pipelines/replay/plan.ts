@@ -51,7 +51,8 @@ export async function inputAt(
 
 /**
  * Finds the publication that the head is based on. For a correction, which has no publication, this is that of the last
- * earlier edition that has one. The overlay is the head's own, with the rows that corrections restored.
+ * earlier edition that has one. The overlay (the rows in which the head differs from this publication on purpose) is
+ * the head's own, so it has the rows that corrections restored.
  */
 async function publicationOf(
   dependencies: PlanDependencies,

@@ -74,7 +74,7 @@ async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, 
   }
 }
 
-/** Makes a scratch folder with links to finished working files, which never change. Removes old scratch folders. */
+/** Makes a scratch folder of links to finished indexes and row stores (they never change). Removes old such folders. */
 async function linkedWorkDir(workDir: string, register: string): Promise<string> {
   await mkdir(workDir, { recursive: true });
   const names = await readdir(workDir);

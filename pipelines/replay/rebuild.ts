@@ -61,8 +61,9 @@ export async function rebuild(
       await shadow.drop();
       return rebuilt;
     } catch (error) {
-      // `recover` works before and after the exchange. It copies the rows of newer editions into the serving tables,
-      // then drops the shadow tables. If `recover` fails too, the next run begins with it.
+      // `recover` copies the rows of editions that are newer than the rebuilt ones from the shadow tables into the
+      // serving tables, then drops the shadow tables. After the exchange, perhaps only the shadow tables have such rows.
+      // Before it, the copy does no harm. If `recover` fails too, the next rebuild begins with `recover`.
       await shadow.recover().catch(() => {});
       throw error;
     }
@@ -83,8 +84,8 @@ async function fillShadow(
   for (const { register, changeFiles, lastFull } of inputs) {
     const totalRows = changesIn(changeFiles);
     let rows = 0;
-    // Load editions before `lastFull` (the last full edition) too. Otherwise the tables would lack their deletions. A
-    // replay of the topic would then bring back rows that these editions deleted.
+    // Load editions before `lastFull` (the last full edition) too, for the marks of the rows that they deleted. The
+    // topic still has older records of these rows. Without a mark, a replay of such a record would bring the row back.
     for (const file of changeFiles) {
       const reportMore = (more: number) => {
         rows += more;
@@ -120,8 +121,8 @@ async function verifyShadow(
 }
 
 /**
- * Makes the inputs of a rebuild. A register's head may still be incomplete in ClickHouse. Usually the consumers are
- * still writing its rows. But if ClickHouse has lost rows, only a rebuild helps.
+ * Makes the inputs of a rebuild. A head that is in Kafka is rebuilt even if it is still incomplete in ClickHouse.
+ * Usually the consumers are just writing its rows. But if ClickHouse has lost rows, waiting would not help.
  */
 async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];

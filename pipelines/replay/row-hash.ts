@@ -10,7 +10,7 @@ const { h32Raw } = await xxhash();
  * Two 32-bit hashes of a row, xxHash32 and CRC32, which ClickHouse can compute too. They find damage, not forgery.
  * - Two rows of one key are compared by both hashes.
  * - Two sets of rows are compared by their number and the sums of both hashes. The order of the rows does not count.
- * One altered row stays unseen with a probability of 2⁻⁶⁴, and so do several altered rows of a range.
+ * An altered row, or a set with altered rows, goes unnoticed with a probability of about 2⁻⁶⁴.
  */
 export class RowHash {
   xx = 0;

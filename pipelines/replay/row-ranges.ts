@@ -109,7 +109,7 @@ class SortedRanges extends RowRanges {
   }
 }
 
-/** Makes the ranges for rows that are added in the order of the register's change files. */
+/** Makes a register's ranges. Rows come in the order of its change files; those of suppliers are sorted first. */
 export function makeRanges(register: RegisterName, ...options: ConstructorParameters<typeof RowRanges>): RowRanges {
   return registers[register].key === 'supplier' ? new SortedRanges(...options) : new RowRanges(...options);
 }
@@ -123,7 +123,7 @@ export class Differences {
   readonly #where: ListedDifference['where'];
   readonly #listed: ListedDifference[];
 
-  /** @param listed a list that all checks of a verification share */
+  /** @param listed the differences that are listed; all checks of a verification share this list and its `maxListed` */
   constructor(where: ListedDifference['where'], listed: ListedDifference[]) {
     this.#where = where;
     this.#listed = listed;
@@ -156,7 +156,7 @@ export class Differences {
   }
 }
 
-/** A key that is not a RUC means nothing to an operator, but it still identifies a person, so it is not shown. */
+/** A key without eleven digits is a hash of an id. It helps no operator but can identify a person, so it is hidden. */
 function shownId(key: number): string {
   const text = String(key);
   return text.length === rucLength ? maskRuc(text) : 'otro documento';

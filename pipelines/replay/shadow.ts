@@ -16,7 +16,7 @@ const planTable = 'rebuild_plan';
 
 /**
  * Maps each register's code to the last of its editions that the shadow tables hold. Consumers write later editions
- * into the serving tables during a rebuild. `carryOver` copies their rows.
+ * only into the serving tables during a rebuild, so `carryOver` copies the rows of those editions.
  */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
@@ -94,7 +94,8 @@ export class Shadow {
   }
 
   /**
-   * Copies the rows of editions later than those in `folded` from one set of tables into the other. It can be repeated.
+   * For each register, copies the rows of editions later than its edition in `folded` from one set of tables into the
+   * other. It can be repeated.
    */
   async carryOver(folded: FoldedEditions, from: Tables, to: Tables): Promise<void> {
     const there = await this.#existing([...Object.values(from), ...Object.values(to)]);
@@ -121,7 +122,7 @@ export class Shadow {
   /**
    * Waits at most `maxWaitMs` for inserts that began before the exchange. They still write into the former serving
    * tables, which now have the shadow names. The caller then copies later editions' rows out of these tables and drops
-   * them. Otherwise rows that came after the copy would be lost.
+   * the tables. Without the wait, rows that such an insert writes after the copy would be lost.
    */
   async awaitInserts(): Promise<void> {
     const begin = Date.now();

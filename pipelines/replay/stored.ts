@@ -35,9 +35,9 @@ const verifySettings = {
 } as const;
 
 /**
- * Settings for a query that groups a whole table by its sort key. ClickHouse holds only the current key in memory.
- * Queries of the state do not use them: the state is read in ranges, and its granules (units of reading) are small.
- * With these settings, such a query would take some twenty times as long as aggregating the range in memory.
+ * Settings for a query that groups a whole table by its sort key, so that ClickHouse holds only the current key in
+ * memory. Queries of the state do not use them: the state is read in ranges, and its granules (units of reading) are
+ * small. With these settings, reading a range takes some twenty times as long as aggregating it in memory.
  */
 export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 
@@ -65,7 +65,7 @@ export const newestOf = (key: string, text: string, condition: string) => `
 
 const newestRows = newestOf('ruc', stateText, 'register = {register:UInt8}');
 
-/** Selects all changes. It groups by the table's own order, so ClickHouse need hold only the current key in memory. */
+/** Selects hashes of each change. It groups by the table's own order, so ClickHouse holds only one key in memory. */
 const historyRows = `
   SELECT ruc, edition, min(xx_of) AS xx, min(crc_of) AS crc,
     max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) AS contradictory

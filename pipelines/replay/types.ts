@@ -25,7 +25,10 @@ const publicationInputSchema = z.object({
   path: z.string(),
   /** Local file of the head's overlay: rows in which the state differs from the publication on purpose. */
   overlayPath: z.string().nullable(),
-  /** The folder WORK_DIR. The comparison only reads its finished files, through links in a scratch folder inside it. */
+  /**
+   * The folder WORK_DIR. The comparison works in a scratch folder inside it. Links in the scratch folder lead to the
+   * finished files of WORK_DIR, which the comparison reads and never changes.
+   */
   workDir: z.string(),
 });
 export type PublicationInput = z.infer<typeof publicationInputSchema>;
@@ -70,7 +73,7 @@ export interface ListedDifference {
 }
 
 export interface CheckReport {
-  /** Number of rows that must exist according to the archive. In `publication` it is the number of published lines. */
+  /** Number of rows that must exist according to the archive; in `VerifyReport.publication`, of published lines. */
   rows: number;
   missing: number;
   extra: number;
@@ -94,7 +97,10 @@ export interface VerifyReport {
   /** The state compared with publication and overlay. Null when it was not compared; `publicationNote` says why. */
   publication: CheckReport | null;
   publicationNote: string | null;
-  /** Number of rows in ClickHouse that a later edition wrote, because it was being written during the verification. */
+  /**
+   * Number of rows in ClickHouse that a later edition wrote. There are some if consumers write one during the
+   * verification.
+   */
   laterRows: number;
   listed: ListedDifference[];
 }

@@ -35,7 +35,10 @@ function versionIn(folder: string): string {
   }
 }
 
-/** Asks only for the folder's own repository. An installed package would otherwise show its user's commit. */
+/**
+ * Names the folder's repository, because git by itself would also look in the folders above. A package that is
+ * installed in somebody's project would then show the commit of that project.
+ */
 function commitOf(folder: string): string {
   const gitDirectory = join(folder, '.git');
   if (!existsSync(gitDirectory)) return unknown;

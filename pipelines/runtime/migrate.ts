@@ -44,8 +44,8 @@ const pingTimeoutMs = 10_000;
  * because ClickHouse has no lock:
  * - The files' statements have IF NOT EXISTS.
  * - Both runs record a file's version. The next run reads the two records as one.
- * - A run fails if it needs a table that a later file has dropped in the other run. A failed run is repeated once,
- *   after the versions that the other run has recorded.
+ * - A run fails if it needs a table that a later file has dropped in the other run. A failed run is repeated once, and
+ *   then skips the files that the other run has recorded.
  * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
 export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
@@ -77,7 +77,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
   });
 }
 
-/** Checks the connection first, because the library reports a failed one in twenty lines. @throws the client's error */
+/** Checks the connection first: the library reports a failed connection in twenty lines. @throws the client's error */
 async function requireAnswer(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
   const answer = await client.ping();

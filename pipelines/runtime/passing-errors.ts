@@ -32,12 +32,12 @@ const codes = new Map<string, Passing>([
   ['57014', 'refused'], // query_canceled: by statement_timeout or by an operator
 ]);
 
-/** pg's error has no code if the server goes away between two statements or does not answer. */
+/** Messages of pg's errors that have no code: the server went away between two statements, or does not answer. */
 const awayInWords = /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up/i;
 
 /**
- * Returns how the error passes by itself, or null for any other error. If an error has the field `retryable`, as ours
- * have, this field decides. If it has neither this field nor a known code, its `cause` is judged.
+ * Returns how the error passes by itself, or null if it does not. If the error has the field `retryable`, as our own
+ * errors have, this field decides. Otherwise its code or message decides, and if neither is known, its `cause`.
  */
 export function passingOf(error: unknown): Passing | null {
   if (!(error instanceof Error)) return null;

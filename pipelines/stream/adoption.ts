@@ -33,11 +33,12 @@ export interface LostEdition {
 }
 
 /**
- * Finds what a restored catalogue lost of a register, oldest edition first, without changing anything. Each edition is
- * the one that its record in the editions topic names. An edition without a record, because the producer died or Kafka
- * was restored too, is the only one in the archive that continues the edition before it.
+ * Finds the editions of a register that a restored catalogue lost, oldest first, and changes nothing. The archive may
+ * have several editions of one number. The right one has the hash that the edition's record in the editions topic
+ * names. If there is no record, because the producer died or Kafka was restored too, the right one is the only one that
+ * continues the edition before it.
  * @throws StreamError `edition_lost` if the archive lacks an edition, or has several that could be it; `stream_differs`
- * if Kafka has another content of an edition that the catalogue has
+ *   if Kafka has another content of an edition that the catalogue has
  */
 export async function findLostEditions(
   dependencies: AdoptionDependencies,
@@ -94,9 +95,9 @@ function notFound(register: RegisterName, number: number, candidates: number): S
 }
 
 /**
- * Brings these editions into the catalogue, each in a transaction of its own, and notes which of them Kafka has whole.
- * If the process dies in between, the catalogue has the first of them, and a repeat goes on with the next. What this
- * did not note, the worker notes before it would produce the edition.
+ * Brings these editions into the catalogue, each in a transaction of its own, and then marks those that Kafka has whole
+ * as produced. If the process dies in between, a repeat brings back the editions that are still missing. An edition
+ * that was not marked does no harm: before the worker produces it, `takeProduced` finds it in Kafka and marks it.
  */
 export async function adoptEditions(
   dependencies: AdoptionDependencies & { log: Logger },
@@ -104,8 +105,9 @@ export async function adoptEditions(
 ): Promise<void> {
   const { pool, archive } = dependencies;
   for (const { register, archived } of lost) await adoptEdition(pool, register, archived);
-  // Each edition that Kafka has whole is marked as produced (`publicada_at`) now. ClickHouse may have lost its rows
-  // too. `padron rebuild` makes them again, but refuses a register whose newest edition is not marked.
+  // Marks each edition that Kafka has whole as produced (`publicada_at`) now, although the worker would do so later. If
+  // ClickHouse has lost rows too, an operator runs `padron rebuild` next, which makes the rows again. It refuses a
+  // register whose newest edition is not marked.
   for (const { register, number: edition, change_file_sha256: sha256 } of lost.filter((one) => one.in_kafka)) {
     const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
     await takeProduced(dependencies, { register, edition, changeFile });

@@ -11,11 +11,11 @@ import { type EditionRecord, editionRecords, readTail, type Tail, type TailDepen
 export interface CheckDependencies extends TailDependencies {
   pool: Pool;
   clickhouse: ClickHouseClient;
-  /** What earlier checks of this process have read. It keeps a replayed edition from being read at each check. */
+  /** How far earlier checks have read Kafka, so that a replayed edition's records are not read again at each check. */
   read?: Map<RegisterName, ReadTopics>;
 }
 
-/** How far a check has read a register's topics without finding an edition later than `edition`, the head. */
+/** The offsets up to which a check read a register's two topics. It found no edition later than `edition`, the head. */
 interface ReadTopics {
   edition: number;
   changes: readonly number[];
@@ -34,17 +34,18 @@ export interface CatalogueCheck {
 }
 
 /**
- * `kafka` reads Kafka's offsets, and records only where these are beyond the catalogue's. `all` also asks ClickHouse for
- * its highest version (a scan of one column). Both stop at the first edition that the catalogue lacks. `adoption` looks
- * everywhere, so that `newest` and `records` are complete.
+ * - `kafka` reads Kafka's end offsets, and only those records that lie after the offsets which the catalogue knows.
+ * - `all` also asks ClickHouse for its highest version (a scan of one column). Both stop as soon as they have found an
+ *   edition that the catalogue lacks.
+ * - `adoption` looks everywhere, so that `newest` and `records` are complete.
  */
 export type CheckScope = 'kafka' | 'all' | 'adoption';
 
 /**
- * Compares a register's catalogue with what Kafka and ClickHouse have of it. They are ahead of the catalogue after
- * PostgreSQL was restored from a backup older than the last editions. Another edition would then get a number that
- * already stands for other rows, and readers could not tell the two apart. ClickHouse is behind the catalogue after it
- * was restored itself, and the next edition would hide what is missing.
+ * Compares a register's catalogue with what Kafka and ClickHouse have of the register. Kafka and ClickHouse are ahead
+ * after PostgreSQL was restored from a backup older than the last editions. The next edition would then get a number
+ * that already stands for other rows, and readers could not distinguish the two. ClickHouse is behind after ClickHouse
+ * itself was restored, and the next edition would hide what is missing.
  */
 export async function compareCatalogue(
   dependencies: CheckDependencies,
@@ -56,7 +57,8 @@ export async function compareCatalogue(
   const served = await lastServed(pool, register);
   const { changes, editions } = await unreadParts(dependencies, register, before);
   const records = await editionRecords(dependencies, register, editions.from[0] ?? 0);
-  // If the database is restored during the check, the head at its end is lower than this.
+  // `newest` is at least the head before the check. So if the database is restored during the check, `newest` is higher
+  // than the head at the end, which is reported as a problem.
   let newest = Math.max(before, ...records.map(({ edition }) => edition));
   const isDone = () => scope !== 'adoption' && newest > before;
   let stored: number | null = null;
@@ -88,8 +90,9 @@ async function unreadParts(
   const known = read?.get(register);
   const partOf = async (topic: string, from: readonly number[], earlier: readonly number[] = []): Promise<Tail> => {
     const ends = await offsets.ends(topic);
-    // What was read with a later head may hold an edition that this catalogue lacks. A log that is shorter than it was
-    // has other records now.
+    // An earlier check that read up to `earlier` found no edition later than the head of that time (`known.edition`).
+    // If today's head is lower, that reading does not count, because it may have passed over editions that the restored
+    // catalogue lacks. It does not count either if a log is now shorter, because the log has other records then.
     const isValid = known !== undefined && known.edition <= head && earlier.every((end, at) => (ends[at] ?? 0) >= end);
     return { topic, ends, from: ends.map((_, at) => Math.max(from[at] ?? 0, isValid ? (earlier[at] ?? 0) : 0)) };
   };

@@ -63,7 +63,8 @@ export async function checkStreams(dependencies: StreamDependencies): Promise<Id
 
 /**
  * Runs `work` for the first register alone, and then for all other registers in parallel. All editions topics share one
- * schema. A registry may refuse a new schema that several callers register at once.
+ * schema, and a registry may refuse a new schema that several callers register at once. So the first register alone
+ * registers this schema.
  */
 async function forEachRegister(work: (register: RegisterName) => Promise<SchemaIds>): Promise<IdsByRegister> {
   const [first, ...others] = registerNames;

@@ -32,7 +32,7 @@ export interface ProduceDependencies {
   offsets: StreamOffsets;
   registry: SchemaRegistry;
   prefix: string;
-  /** Address of the archive, which gets the catalogue's rows about the edition before Kafka gets its first record. */
+  /** Address of the archive. It gets the catalogue's rows about an edition before Kafka gets the edition's records. */
   archiveUrl: string;
   log: Logger;
 }
@@ -83,7 +83,8 @@ export async function produceEdition(
   // Delete the recorded end offsets of the edition and of all later editions, because Kafka lost all of them. If the
   // process dies after this, `editionsToRepublish` still returns all of them: they have no recorded ends.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
-  // If the process dies after this, the archive has rows of an edition that Kafka lacks. Nothing reads them.
+  // Archives the catalogue's rows about the edition. If the process dies after this, the rows do no harm, because only
+  // `padron editions adopt` reads such rows, and only up to the last edition that Kafka or ClickHouse has.
   await new EditionArchive(dependencies.archiveUrl).put(pool, register, [edition]);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
@@ -99,8 +100,8 @@ export async function produceEdition(
     end_offset: end,
   }));
   await recordEditionPartitions(pool, register, edition, recorded);
-  // If the process dies after this line, `takeProduced` finds the record, or a repeat writes a second one. Readers count
-  // it once.
+  // If the process dies before the transaction below, a repeat finds this record in Kafka (`takeProduced`) or writes a
+  // second one. Readers count both records as one.
   await sendEditionRecord(dependencies, row, recorded);
   const [streamEnd] = await offsets.ends(editionsOutput(prefix, register).topic);
   await inTransaction(pool, (client) => recordPublished(client, register, edition, streamEnd));
@@ -109,9 +110,10 @@ export async function produceEdition(
 }
 
 /**
- * Whether Kafka has the whole edition already: its record stands in the editions topic. Then this records its ends and
- * marks it `publicada`, and nothing is produced again. That is so for `padron editions adopt`, and when a process died
- * between the record and its own note of it. If the process dies here, a repeat finds the record again.
+ * Returns whether Kafka has the whole edition already, which the edition's record in the editions topic shows. If so,
+ * this function records the end offsets and marks the edition `publicada`, and nothing is produced again. That happens
+ * in `padron editions adopt`, and after a process died between writing the record and marking the edition. If the
+ * process dies here, a repeat finds the record again.
  * @param changeFile local path of the edition's change file
  */
 export async function takeProduced(

@@ -48,9 +48,9 @@ export async function editionsToRepublish(
  * Whether ClickHouse has the complete state of this edition. Two things must hold:
  * - The group `materialize` has committed past the edition's end in every partition.
  * - The number of rows with the edition's version equals the number of changes in the catalogue.
- * A row that a later edition changes gets the later version, and is missing from this count. So an edition with a later
- * one, as `padron editions adopt` brings them, is counted in the history. The history has all of the edition's changes
- * except the rows that it only repeated (op `r`).
+ * A row that a later edition changes gets the later version, and is missing from this count. So if the catalogue has a
+ * later edition (`padron editions adopt` may bring several), the edition's rows are counted in the history instead. The
+ * history has all of the edition's changes except the rows that it only repeated (op `r`).
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(
@@ -74,8 +74,8 @@ export async function checkMaterialised(
 }
 
 /**
- * Counts the distinct keys whose rows have this version. ClickHouse reads the table in its own order, so that only one
- * key is in memory at a time.
+ * Counts the distinct keys whose rows have this version (the number of the edition that wrote them). `countSettings`
+ * makes ClickHouse group in the table's own order, so that only one key is in memory at a time.
  */
 export function countAtVersion(clickhouse: ClickHouseClient, register: RegisterName, version: number): Promise<number> {
   const keys = 'SELECT ruc FROM taxpayer WHERE register = {register:UInt8} AND version = {version:UInt64} GROUP BY ruc';

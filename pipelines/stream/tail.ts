@@ -49,7 +49,8 @@ export async function readTail(
           autoCommit: false,
           eachBatch: async ({ batch, isStale }) => {
             const end = open.get(batch.partition);
-            // A batch that was fetched before the seek begins at an earlier offset.
+            // `isStale` is true for a batch that was fetched before the `seek` below moved its partition. The batch is
+            // skipped, because it does not begin at the wanted offset.
             if (isStale() || end === undefined) return;
             for (const message of batch.messages) {
               const offset = Number(message.offset);
@@ -61,7 +62,8 @@ export async function readTail(
           },
         })
         .catch(reject);
-      // The client applies these before its first fetch, since `run` has made the group by now.
+      // `run` has already made the client's group object, without which `seek` would throw. The client has not fetched
+      // yet, so it applies these seeks before its first fetch.
       for (const [partition, end] of ends.entries()) {
         consumer.seek({ topic, partition, offset: String(open.has(partition) ? (from[partition] ?? 0) : end) });
       }

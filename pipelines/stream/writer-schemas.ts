@@ -20,8 +20,8 @@ export interface TranslatedRecord {
 /**
  * Which columns the rows of a translated record get:
  * - `today`: the current columns. It is for readers that find cells by name.
- * - `as_written`: the columns of the record. It is for readers that store the rows, because a record that is read again
- *   must give an equal row. The catalogue has the columns of each edition.
+ * - `as_written`: the columns of the record. It is for readers that store the rows, because a record must give an equal
+ *   row when a release with other columns reads it again. The catalogue says which columns each edition has.
  */
 export type RowColumns = 'today' | 'as_written';
 

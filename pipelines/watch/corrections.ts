@@ -4,8 +4,8 @@ import { lockWork } from '../webhooks/work.ts';
 import { type EventFacts, eventId } from './match.ts';
 
 /**
- * The changes to `rucs` in a wrong edition. An edition is wrong if a later edition, the correction, takes changes of it
- * back.
+ * A wrong edition (`edition`), the later edition that corrects it (`by`), and the RUCs whose changes the correction
+ * takes back here.
  */
 export interface TakenBack {
   register: RegisterName;
@@ -28,7 +28,8 @@ export interface Originals {
 
 /**
  * Cancels the unsent deliveries of the wrong edition's events, and returns which webhooks must get the correction. The
- * caller must have locked the accounts' rows in account_position, and must not have written deliveries yet.
+ * caller must have locked the accounts' rows in account_position, and must not have written deliveries yet, because
+ * locks are taken in the order account_position, webhook, webhook_work, delivery (webhooks/README.md, rule 4).
  *
  * - A delivery counts as sent once a worker has claimed it, because the outcome of an attempt may be unknown.
  * - This call locks the webhook_work rows before the deliveries, as a claim does. Otherwise the two could deadlock.
@@ -89,7 +90,7 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
 }
 
 /**
- * Finds the webhooks that must get the correction, by the id of the wrong event:
+ * Finds the webhooks that must get the correction of a wrong event, by that event's id. There are two cases:
  * - The webhook has an attempted delivery of the wrong event.
  * - The wrong edition was itself the correction of an earlier edition. The webhook's delivery of the earlier event was
  *   cancelled unsent, so its receiver got neither event. The new correction brings back the earlier edition's state,

@@ -31,7 +31,8 @@ export interface Written {
  * position n could miss a smaller position that is committed later. Stored events take no new position, so no gap
  * appears.
  *
- * An event of a correction names the wrong event. It goes only to the webhooks that `takeBack` returns.
+ * An event of a correction names the event that it takes back (the wrong event). It goes only to the webhooks that
+ * `takeBack` returns for the wrong event: their receivers may still believe it.
  * @param wrong the changes that a correction takes back, even for RUCs on no list; null for an ordinary edition
  */
 export async function writeEvents(
@@ -165,7 +166,7 @@ interface Subscriber {
 /**
  * Returns the webhooks that existed when the edition was detected, and locks them until this transaction ends. A pause
  * or a deletion waits for the lock and then finds the new deliveries. Otherwise a paused webhook could keep a pending
- * one.
+ * delivery.
  */
 async function lockSubscribers(
   client: PoolClient,
@@ -180,7 +181,7 @@ async function lockSubscribers(
   return rows;
 }
 
-/** Whether the webhook receives an ordinary event: it is of the event's account, and its filters let the event pass. */
+/** Whether the webhook gets an event of an ordinary edition (no correction): account and filters must fit the event. */
 function takesEvent(webhook: Subscriber, event: AccountEvent): boolean {
   return (
     webhook.account_id === event.accountId &&

@@ -63,7 +63,7 @@ export async function readWatchers(
   return watchers;
 }
 
-/** For each RUC, the row that it had when it last disappeared before the edition. A RUC that never did has no entry. */
+/** The row that each RUC had when it last disappeared before the edition. RUCs that never disappeared have no entry. */
 export type LastKnownRows = (
   register: Register,
   rucs: readonly string[],
@@ -71,7 +71,7 @@ export type LastKnownRows = (
 ) => Promise<ReadonlyMap<string, Row>>;
 
 /**
- * Returns a function that reads the rows from the change history in ClickHouse. The answer for an edition never
+ * Returns a function that reads last known rows in the change history in ClickHouse. The answer for an edition never
  * changes, because the producer starts an edition only after ClickHouse has all earlier editions. So a batch that is
  * read again makes equal events.
  */

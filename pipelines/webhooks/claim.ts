@@ -36,14 +36,14 @@ export interface Claim {
   /** null if the webhook was deleted. */
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
-  /** True if the claim left no due delivery. Another can be claimed only when work is added or `nextDueAt` comes. */
+  /** True if the claim took every due delivery. The next is due only when work is added or `nextDueAt` comes. */
   tookAll: boolean;
   wakeSeq: number;
-  /** The webhook has no pending or in-flight delivery of an earlier day than this one. null if it has none at all. */
+  /** A day before which the webhook has no pending or in-flight delivery; null if it has no such delivery at all. */
   openSince: string | null;
   /**
    * When the next waiting delivery becomes due, by PostgreSQL's clock. Null if none waits, or if the call ended before
-   * it claimed. The claim's own statement computes the time, so every delivery counts that was not due at the claim.
+   * it claimed. The statement that claims also computes this time, so no delivery can become due between the two.
    */
   nextDueAt: Date | null;
   nextDueInMs: number | null;
@@ -120,7 +120,7 @@ async function leaseWork(
 }
 
 /**
- * Claims at most one delivery per RUC. A delivery waits in these cases:
+ * Claims at most one delivery per RUC. Open means pending or in flight. A due delivery waits in these cases:
  * - Another delivery of its RUC is in flight.
  * - An earlier open delivery of its RUC was never attempted, or is due too.
  * - The webhook is paused, and the delivery is no test.
@@ -133,7 +133,7 @@ async function leaseWork(
  *   could choose the index of open deliveries, which seems empty, and read all of it for every delivery.
  * - OFFSET 0 makes the check run row by row, so the check stops once the LIMIT is reached.
  * - The update finds the locked rows by their key.
- * - Connections keep the plan (keptUnder), because planning takes ten times as long as running.
+ * - A connection keeps the plan under a name (`keptUnder`), because planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery
  */
 const claimSql = (since: string) => `

@@ -75,10 +75,10 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels its open deliveries. Deliveries in flight are cancelled too, because no worker
- * claims them again if their worker dies. Running attempts are not interrupted. A cancelled delivery keeps its lease
- * token, so the success of a running attempt is still recorded (results.ts). Returns false if the account has no such
- * webhook.
+ * Marks the webhook deleted and cancels its open deliveries, also those in flight. Otherwise a delivery whose worker
+ * dies would stay in flight for ever, because nobody claims deliveries of a deleted webhook. Running attempts are not
+ * interrupted. A cancelled delivery keeps its lease token, so the success of a running attempt is still recorded
+ * (results.ts). Returns false if the account has no such webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -141,8 +141,8 @@ export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: Abo
  * Discards the deliveries that a paused webhook holds. Returns how many. If the process dies before the caller resumes
  * the webhook, the webhook stays paused, and the call can be repeated.
  * @param before if not null, only deliveries that were created before this time are discarded
- * @param heldBefore if given, nothing is discarded unless the plan paused the webhook before this time. The time is
- *   checked under a lock, because the account may just have got a plan with watching.
+ * @param heldBefore if given, nothing is discarded unless the plan paused the webhook before this time. This is checked
+ *   while the webhook is locked. Otherwise a change to a plan with watching could end that pause after the check.
  */
 export function discardHeld(pool: Pool, webhookId: string, before: Date | null, heldBefore?: Date): Promise<number> {
   return inTransaction(pool, async (client) => {

@@ -7,7 +7,8 @@ import { raiseWork } from './work.ts';
 
 /**
  * States whose deliveries a recovery may send again. Held deliveries are sent by a resume instead. Cancelled deliveries
- * are never sent. Deliveries that a correction took back count in `total`, but are not sent (makeDue).
+ * are never sent. Deliveries of an event that a correction has taken back count in `total`, but `makeDue` in resend.ts
+ * does not send them.
  */
 export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
 export type RecoverableState = (typeof recoverableStates)[number];
@@ -35,9 +36,7 @@ export interface NewRecovery {
   isSimulated: boolean;
 }
 
-/**
- * Largest number of recoveries of one webhook that run at the same time, whether the customer or an operator started them.
- */
+/** Largest number of recoveries of one webhook that run at the same time. A customer or an operator may start them. */
 export const maxRunningRecoveries = 5;
 
 export interface RecoveryLimits {

@@ -53,8 +53,8 @@ export function updateHealth(
       [webhookId, health.failuresInARow, health.firstFailureAt, health.timeoutsInARow, lastSuccessAt],
     );
     if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
-    // If the webhook is already paused, a warning of a pause would be wrong. Attempts that were in flight at the pause
-    // may still fail.
+    // Attempts that were in flight at a pause may still fail afterwards, so the webhook may be paused already. A
+    // warning that a pause is near would then be wrong.
     if (warning !== null && health.firstFailureAt !== null && estado === 'activo') {
       await writeOwnerNotice(client, webhookId, {
         kind: 'webhook.por_pausar',

@@ -107,7 +107,8 @@ async function underLockTimeout<Result>(
 ): Promise<Result | null> {
   try {
     return await inTransaction(pool, async (client) => {
-      // Without this lock, two workers that remove the same day would deadlock.
+      // Without this lock, two workers could both read a day's table and then both lock it. Each would wait for the
+      // other's read lock: a deadlock.
       const turn = await client.query<{ ours: boolean }>(
         `SELECT pg_try_advisory_xact_lock(hashtext('watch_retention')) AS ours`,
       );
@@ -136,7 +137,8 @@ async function removeDay(client: PoolClient, day: string): Promise<'removed' | '
   // The parent tables are locked first, because every other statement does so too. DROP TABLE alone would lock them
   // last, and two transactions could deadlock.
   await client.query(`LOCK TABLE ONLY event, ONLY delivery, ONLY attempt, ${delivery} IN ACCESS EXCLUSIVE MODE`);
-  // If somebody sent a delivery again by hand before the lock was taken, the next run trims the day.
+  // Somebody may have sent a delivery again by hand before the lock was taken. The day then has a delivery that may
+  // still be sent, so the next run trims the day.
   if (await isHeld()) return 'kept';
   await noteRemoved(client, `SELECT account_id, position FROM ${event}`);
   await client.query(`DROP TABLE ${attempt}, ${delivery}, ${event}`);

@@ -180,8 +180,8 @@ const maxOlderSecrets = 2;
 
 /**
  * Adds a secret as the newest. Older secrets sign for the grace period, unless they expire earlier. Secrets that no
- * longer sign are removed. A repeat of the call adds one more secret. The secret of a lost answer then signs too,
- * although the customer never saw that secret.
+ * longer sign are removed. A repeat of the call adds one more secret. So if an answer was lost and the customer asks
+ * again, the secret in the lost answer signs too, although the customer never saw it.
  * @returns when the previous secret stops signing; null if the account has no such webhook
  */
 export function rotateSecret(

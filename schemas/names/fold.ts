@@ -10,7 +10,7 @@ export interface FoldedName {
   form: string;
   /** The name's words that have an Ñ, with their Ñ. If a caller types an Ñ, names with the same Ñ rank first. */
   enie: string;
-  /** What must be found of the name, with all the ways of writing it. Connectors such as DE are not among them. */
+  /** The parts that a search looks for (words, initials, numbers) with their spellings; no connectors such as DE. */
   spans: readonly Span[];
 }
 
@@ -18,7 +18,7 @@ export interface FoldedName {
 const apostrophes = /(?<=[A-ZÑ0-9])['´`’‘ʼ′¨]+(?=[A-ZÑ0-9])/g;
 const otherSigns = /(?<![A-ZÑ0-9])['´`’‘ʼ′¨]+|['´`’‘ʼ′¨]+(?![A-ZÑ0-9])|["“”«»]/g;
 const hasSign = /['´`’‘ʼ′¨"“”«»]/;
-/** What foldName writes between letters that are one word, where the name had an apostrophe or the dots of initials. */
+/** foldName writes this sign for an apostrophe or the dots of initials, because the letters around it are one word. */
 const joint = "'";
 const dottedInitials = /(?<![A-ZÑ0-9'])(?:[A-ZÑ]\.){2,}[A-ZÑ]?(?![A-ZÑ0-9'])/g;
 const letterOrDigit = /[A-ZÑ0-9]+/g;
@@ -54,7 +54,7 @@ export function significantCharacters(text: string): number {
   return (capitals(text).match(letterOrDigit) ?? []).reduce((sum, each) => sum + each.length, 0);
 }
 
-/** Returns the words of a name. Where a word had apostrophes or dots between its letters, it has joints there. */
+/** Returns the words of a name. Where a word had apostrophes or dots between its letters, it has a `joint` there. */
 function jointedWords(name: string): readonly string[] {
   let text = capitals(name);
   if (hasSign.test(text)) text = text.replace(apostrophes, joint).replace(otherSigns, '');

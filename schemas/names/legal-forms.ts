@@ -43,7 +43,7 @@ const shortForms: Readonly<Record<string, string>> = {
   SCIVILDERL: 'SCIVIL',
 };
 
-/** Short spellings of the words of `longForms`. DE is left out by some, so it does not count. */
+/** Short spellings of words of `longForms`, each with the whole word. Some names lack DE, so DE stands for no word. */
 const shortWords: Readonly<Record<string, string>> = {
   ANON: 'ANONIMA',
   COM: 'COMERCIAL',
@@ -121,7 +121,11 @@ interface AtEnd {
   form: string;
 }
 
-/** Returns the form of words without spaces. @param out the same words, each written out; null if this changes none */
+/**
+ * Returns the legal form that the words at the end of a name stand for. Undefined if they are no legal form.
+ * @param run the words, joined without spaces
+ * @param out the same, with each abbreviated word written out; null if no word is abbreviated
+ */
 type FormOf = (run: string, out: string | null) => string | undefined;
 
 /** Finds the longest run of words at the end of the name for which `formOf` knows a form. */
@@ -137,7 +141,8 @@ function longestAtEnd(words: readonly string[], formOf: FormOf): AtEnd {
     const longer = writtenOut(word);
     isChanged ||= longer !== word;
     out = longer + out;
-    // A DE before the form is a word of the name.
+    // `writtenOut` leaves a DE out, so DE and a form would count as the form. But a DE before the form is a word of the
+    // name, so a run that begins with DE is no form.
     const form = longer === '' ? undefined : formOf(run, isChanged ? out : null);
     if (form !== undefined) found = { words: taken, form };
   }

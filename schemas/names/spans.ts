@@ -2,7 +2,7 @@ import { expansionsOf, spelledOut } from './abbreviations.ts';
 
 /** A part of a name that is found as a whole, such as a word, initials or a number with its letter. */
 export interface Span {
-  /** Its spellings as one word, the usual one first. Each of them finds the span. */
+  /** The ways to write the span as one word, the usual one first. A query with any of these words finds the span. */
   spellings: readonly string[];
   /** Its words when it is written apart. All of them together find the span. Empty: nobody writes it apart. */
   parts: readonly string[];
@@ -21,8 +21,8 @@ const noParts: readonly string[] = [];
  * Makes the spans of a name.
  * @param words the name's words without its legal form, with N for Ñ. A word that the name wrote with apostrophes or as
  *   dotted initials has `'` between its parts.
- * @param form the words of the legal form. If all are single letters, initials before them may have been read as form:
- *   CIP S A may be CIPSA.
+ * @param form the words of the legal form. If all are single letters, they may be the end of initials that stand before
+ *   them: in CIP S A, the S A was read as a form, but the name may be CIPSA.
  */
 export function spansOf(words: readonly string[], form: readonly string[]): Span[] {
   const spans: Span[] = [];
@@ -45,7 +45,7 @@ export function spansOf(words: readonly string[], form: readonly string[]): Span
   return spans;
 }
 
-/** The last word counts even if it is a connector. A Y or E at the beginning is an initial. */
+/** A connector may be missing in a name. The last word is never one, nor is a Y or E at the start (an initial). */
 function isConnector(words: readonly string[], at: number): boolean {
   const word = words[at]!;
   return at < words.length - 1 && connectors.has(word) && (at > 0 || !letterConnectors.has(word));
@@ -85,7 +85,10 @@ function spanOf(word: string): Span {
   return { spellings: expansions.length === 0 ? [spelled] : [spelled, ...expansions], parts };
 }
 
-/** Most parts of a word with apostrophes that are also joined in part, such as LHUALLAYO and HUALLAYOS. */
+/**
+ * Most parts of a word with apostrophes whose neighbours are also joined: L'HUALLAYO'S is found by LHUALLAYO and
+ * HUALLAYOS too.
+ */
 const maxJoinedParts = 4;
 
 /**
@@ -117,7 +120,10 @@ function isPlain({ spellings, parts }: Span): boolean {
   return spellings.length === 1 && parts.length === 0 && spellings[0]!.length > 1;
 }
 
-/** Returns all runs of parts, joined. Initials are found as one word, so their letters are left out. */
+/**
+ * Returns every run of neighbouring parts as one word: A, AB, B of the parts A and B. Initials are found as one word,
+ * so a span of single letters gives nothing.
+ */
 function joinedParts(parts: readonly string[]): readonly string[] {
   if (parts.every(isLetter)) return noParts;
   if (parts.length > maxJoinedParts) return parts;
@@ -125,10 +131,11 @@ function joinedParts(parts: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the letters of a name in a row, in every way of spelling its spans: names with a text in common are the same
- * name. The first text has the usual spelling of every span.
- * @param most largest number of texts. If there would be more, only the first two spellings of each span count, and if
- *   these are still too many, the first spelling of all spans and the second of all.
+ * Returns texts of a name's letters without spaces, one text for each way of spelling its spans (parts of a name, such
+ * as a word or initials). Two names that share a text are the same name. The first text has the usual spelling of every
+ * span.
+ * @param most largest number of texts. If there would be more, only the first two spellings of each span count. If
+ *   these still give too many, two texts remain: one of all first spellings and one of all second spellings.
  */
 export function lettersOf(spans: readonly Span[], most: number): string[] {
   if (spans.every(({ spellings }) => spellings.length === 1)) {

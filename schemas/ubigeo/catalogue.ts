@@ -14,7 +14,7 @@ export interface UbigeoNames {
 /** The names of each district by its code, also by a code that only another year's list has. */
 export type UbigeoCatalogue = ReadonlyMap<string, UbigeoNames>;
 
-/** Districts that only the list of another year has, under their names there. README.md has the list's year. */
+/** Districts that our list lacks and another year's list has, with their names there. README.md has our list's year. */
 const otherYears: Readonly<Record<string, string>> = { '150144': 'Santa Maria de Huachipa' };
 
 /**

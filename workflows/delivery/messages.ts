@@ -21,7 +21,7 @@ export interface RoundResult {
   failed: number;
 }
 
-/** State of an endpoint's rate limit, a leaky bucket (GCRA). The workflow keeps this number between rounds. */
+/** An endpoint's leaky bucket (GCRA): requests fill it, and it empties evenly. The workflow keeps it between rounds. */
 export interface RateState {
   /** Time at which the bucket will be empty, in ms since 1970 by the worker's clock. It is 0 at first. */
   emptyAtMs: number;
@@ -43,7 +43,8 @@ const farthestAheadMs = 1_500;
 /** How many requests may be sent now. */
 export function allowance(state: RateState, nowMs: number, perSecond: number): number {
   const spacingMs = 1_000 / perSecond;
-  // If the bucket is empty, one request may be sent, even if the spacing between requests is longer than `burstMs`.
+  // With an empty bucket (the moment of the next request has come), one request may be sent, even if the spacing
+  // between requests is longer than `burstMs`.
   const room = Math.max(burstMs, spacingMs) - aheadMs(state, nowMs);
   return Math.max(0, Math.floor(room / spacingMs + 1e-9));
 }

@@ -19,7 +19,7 @@ import { allowance, type DeliverInput, type RateState, type RoundResult, spend, 
 import { attemptSpan, type DeliveryMetrics, reportAttempt } from './metrics.ts';
 
 export interface RoundLimits {
-  /** After this a round claims nothing. Exchanges have limits, so a round ends within 30 s if PostgreSQL answers. */
+  /** Then a round stops claiming. Requests have time limits, so a round ends within 30 s if PostgreSQL answers. */
   claimWindowMs: number;
   /** How long a claimed delivery is leased. It must be longer than a whole exchange and the recording of its result. */
   deliveryLeaseMs: number;
@@ -51,14 +51,14 @@ interface Ended extends Omit<Outcome, 'at'> {
 }
 
 /**
- * Each round's claim window is shortened by a random share up to this one. Otherwise many rounds would end together,
- * and Temporal starts only some hundred rounds a second.
+ * A round claims deliveries for `claimWindowMs`, shortened by a random share up to this one. Otherwise many rounds
+ * would end together, and Temporal starts only some hundred rounds a second.
  */
 const windowSpread = 0.3;
 
 /**
- * What a round does next when nothing is in flight and every result is recorded. `ended` (its time is over or the
- * worker stops), `moves` (to the queue for slow endpoints, or back) and `has nothing` end the round.
+ * What a round does next when nothing is in flight and all results are recorded. `ended` (time over or worker stops),
+ * `moves` (to the queue for slow endpoints or back) and `has nothing` end the round. The other two wait.
  */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
@@ -90,7 +90,7 @@ export class Round {
   /** True if the webhook's rounds now belong on the other queue (ordinary or slow). This round then claims nothing. */
   #moves = false;
   #lingersUntil: number;
-  /** The last claim if it took all due deliveries and no notification came since. Another claim would find nothing. */
+  /** The last claim, if it took all due deliveries and no notification came. Until `nextDueAtMs` a claim gets none. */
   #seen: { claim: Claim; nextDueAtMs: number } | null = null;
   /** Number of notifications so far. If one arrives during a claim, the claim may have missed a new delivery. */
   #notifications = 0;
@@ -150,7 +150,7 @@ export class Round {
     }
     const mustSettle = isFinal(idle) || this.#ended.some(({ success }) => !success);
     if (this.#ended.length === 0 || !mustSettle) return this.#endOrWait(idle, claim);
-    // This may pause the webhook. The next claim then sees the pause.
+    // This counts the ended attempts and may pause the webhook. The next claim then sees the pause.
     await this.#settleHealth();
     return null;
   }
@@ -162,9 +162,9 @@ export class Round {
   }
 
   /**
-   * Handles an error of PostgreSQL. While attempts run or results are not stored, the round tries again until the
-   * leases of its deliveries end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be
-   * forgotten. In all other cases the error is thrown.
+   * Handles an error of PostgreSQL. While attempts run or results are not stored, the round tries again until its
+   * deliveries' leases end. Otherwise a short outage would lose results: receivers would get deliveries twice, and a
+   * webhook that answered 410 (gone) would not be paused. In all other cases the error is thrown.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
@@ -192,8 +192,8 @@ export class Round {
     this.#seen = claim.tookAll && notificationsBefore === this.#notifications ? { claim, nextDueAtMs } : null;
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
-    // If the process dies from here on, the attempts keep the result `resultado_desconocido`, which the claim wrote.
-    // Their deliveries are due again when the leases end.
+    // The claim has stored each attempt with the result `resultado_desconocido`. If the process dies before an
+    // attempt's own result is recorded, the attempt keeps this result. Its delivery is due again when the lease ends.
     for (const delivery of claim.deliveries) this.#inFlight.add(this.#send(claim.target!, secrets, delivery));
     return claim;
   }
@@ -245,7 +245,7 @@ export class Round {
     };
   }
 
-  /** Returns the round's result; or waits for the rate limit or for work that may still come, and returns null. */
+  /** Returns the result of a round that ends. Else waits, unless work was added just now, and returns null. */
   async #endOrWait(idle: Idle, claim: Claim): Promise<RoundResult | null> {
     switch (idle) {
       case 'ended':
@@ -293,7 +293,7 @@ export class Round {
     };
   }
 
-  /** Waits `ms` unless the worker stops. Notifications do not end this wait, because the rate limit stays as it is. */
+  /** Waits `ms` unless the worker stops. Notifications do not end this wait: a new delivery does not raise the rate. */
   async #rest(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop }).catch(() => {});
   }

@@ -139,7 +139,7 @@ async function makeWorkers(
     namespace,
     activities,
     interceptors: { activity: [activitySpans] },
-    // Rounds are cancelled as soon as the worker stops, so they have `stopMs` to record their attempts in flight.
+    // With 0, a stop cancels the rounds at once, so they have all of `stopMs` to record their attempts in flight.
     shutdownGraceTime: 0,
     shutdownForceTime: settings.stopMs,
     ...(buildId === undefined ? {} : { workerDeploymentOptions: deploymentOf(buildId) }),

@@ -25,7 +25,7 @@ const ordinary = proxyActivities<DeliveryActivities>(roundOptions);
 /** Rounds of slow receivers keep a worker's slots until requests time out. On this queue they delay only each other. */
 const slow = proxyActivities<DeliveryActivities>({ ...roundOptions, taskQueue: slowQueueName });
 
-/** A workflow run may receive at most 10,000 signals, and Temporal's advice to continue as new does not count them. */
+/** The run counts its signals: it may receive only 10,000, and Temporal's advice to continue as new ignores them. */
 const maxWakesPerRun = 1_000;
 const maxRoundsPerRun = 300;
 

@@ -126,8 +126,9 @@ const lostFileDelay = '10 minutes';
 
 /**
  * An error with `code` and `retryable` keeps its code, and Temporal retries it only if it is retryable. Other errors
- * pass unchanged. An edition is past quarantine, so it waits until somebody brings a lost change file back. Without
- * retries its workflow would fail, and the sweeper would start it again every half minute.
+ * pass unchanged. If the archive has lost an edition's change file, the step is retried until somebody brings the file
+ * back, because an edition can no longer go into quarantine. Without these retries the workflow would fail, and the
+ * sweeper would start it again every half minute.
  */
 function toFailure(error: unknown, subject: StepSubject): unknown {
   if (!(error instanceof Error) || error instanceof ApplicationFailure) return error;

@@ -67,8 +67,8 @@ export class CatalogueGuard {
   }
 
   /**
-   * Returns why the register may have no new edition now, or null. It reads Kafka's offsets. ClickHouse is asked only if
-   * no check has asked it yet or the last check found a problem, because `freeze` asks it anyway.
+   * Returns why the register may have no new edition now, or null. If the last check found no problem, this check only
+   * reads Kafka's offsets: `freeze` will ask ClickHouse too, which takes longer. In all other cases it asks both.
    */
   async problemOf(register: RegisterName): Promise<string | null> {
     const isKnown = this.#found.get(register)?.problem === null;
@@ -81,7 +81,7 @@ export class CatalogueGuard {
     return problems.length === 0 ? null : problems.join('; ');
   }
 
-  /** Makes an edition of a compared publication or correction, unless a check right before it finds a problem. */
+  /** Makes an edition if the catalogue still agrees with Kafka and ClickHouse. Else the work keeps waiting (`held`). */
   async freeze(
     register: RegisterName,
     kind: 'publication' | 'correction',

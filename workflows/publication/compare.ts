@@ -40,9 +40,10 @@ export async function comparePublication(
       workDir: dependencies.workDir,
       base: baseOf(head),
       edition: head.edition + 1,
-      // When the publication was verified, or last compared if that comparison no longer holds. A repeat of this step
-      // must find an equal time to give equal bytes. Only lists and webhooks that existed at this time get events. This
-      // time is never before an operator's approval, because an approved publication is verified again.
+      // `state_at` is when the publication was verified, or when it was last compared, if that comparison no longer
+      // holds (`stillStands`). A repeat of this step reads the same time, so it gives equal bytes. Only lists and
+      // webhooks that existed at this time get events. An approved publication is verified again, so the time is never
+      // before the operator's approval.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };
@@ -167,7 +168,8 @@ export async function archiveComparison(
   if (overlayFile !== null) {
     await dependencies.archive.put({ register, kind: 'overlays', sha256: overlayFile.sha256 }, overlayFile.path);
   }
-  // A publication lists its rejected lines. A correction lists the rows that it left unchanged.
+  // A comparison of a publication lists the rejected lines. A correction lists its conflicts (`Conflict`): the rows of
+  // the undone edition that it left as they are, because they changed again later.
   const listed = result.conflictFile ?? result.rejectFile;
   const rejectsSha256 = listed === null ? null : await sha256OfFile(listed.path);
   if (listed !== null && rejectsSha256 !== null) {

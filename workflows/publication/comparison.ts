@@ -40,7 +40,7 @@ const countsSchema = z.object({
   rowsByKind: byName,
   /** Lines that were kept after a control byte was replaced by a space. */
   repaired: count.default(0),
-  /** Rows that a correction left unchanged, because they had changed again after the undone edition. */
+  /** Rows of the undone edition that a correction leaves, because a later edition has changed them again. */
   conflicts: count.default(0),
   /**
    * Events that the edition would make on the watch lists, as these were at the comparison. Absent for corrections, and
@@ -173,8 +173,8 @@ function changed(counts: KindCounts): number {
 }
 
 /**
- * Number of rows in the previous edition. Rows that a re-baseline writes as `r` existed before, so they are not
- * subtracted. The number is meaningless for a first edition, whose rows are all `r`.
+ * Number of rows in the previous edition. Rows with op `r` are not subtracted: a re-baseline writes them, but the
+ * previous edition has them too. For a first edition, whose rows all have op `r`, the number is meaningless.
  */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;

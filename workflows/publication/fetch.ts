@@ -36,9 +36,9 @@ export interface FetchDependencies extends StepRun {
 const maxDatedTextBytes = 64 * 1024;
 
 /**
- * Downloads a publication, archives it and records it in PostgreSQL. A repeat skips what is done. The note beside the
- * downloaded file (part-file.ts) is removed only after PostgreSQL has the publication. Otherwise a repeat would
- * download the file again.
+ * Downloads a publication, archives it and records it in PostgreSQL. A repeat skips what is done. The note that the
+ * download is finished (part-file.ts) is removed only after PostgreSQL has the publication. Without the note, a repeat
+ * would download the file again.
  */
 export async function fetchPublication(
   dependencies: FetchDependencies,
@@ -86,7 +86,8 @@ async function downloadOrRefuse(
     if (note?.finished != null) {
       const { url: from, finished } = note;
       const archived = await dependencies.archive.size({ register, kind: 'publications', sha256: finished.sha256 });
-      // An earlier process archived the file and died before PostgreSQL recorded it.
+      // An earlier process moved the file into the archive, and died before PostgreSQL recorded the download. So there
+      // is nothing to download.
       if (from === url && archived !== null) return { ...note, finished };
       if ((await part.size()) !== finished.bytes) await part.discard();
     }
@@ -146,8 +147,8 @@ async function startOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 /**
- * A partial download that was not continued for this long is removed. By then the site has usually replaced the
- * version. Otherwise the version is downloaded from its start.
+ * A partial download that was not continued for this long is removed. By then the site has usually replaced that
+ * version of the file. If the site still has it, the version is downloaded again from its start.
  */
 const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 
@@ -196,9 +197,9 @@ async function findNewest(
 }
 
 /**
- * Asks the register's page about bytes that we already have. If the page gives the head's bytes a newer day, the
- * register's date moves forward. If they are a publication in quarantine that waits for a date, the publication goes on
- * as soon as the page gives one. A page that cannot be read now is asked again at the next probe.
+ * Asks the register's page for the date of bytes that we already have. If the bytes are the head's and the page shows a
+ * newer day, the register's date moves forward. If the bytes are a publication that waits in quarantine for a date, the
+ * publication gets the page's date and goes on. If the page cannot be read now, the next probe asks again.
  */
 async function askPage(
   dependencies: FetchDependencies,
@@ -216,7 +217,8 @@ async function askPage(
     }
     const { validators, downloaded_at } = (await findPublication(pool, id))!;
     const { published_at: headPublishedAt } = await readHead(pool, register);
-    // No header `Date` is kept, but the file was not published after its download.
+    // `answeredAt` is the latest time at which the file can have been published. The answer's header `Date` was not
+    // stored, so the time of the download stands in for it.
     const answeredAt = downloaded_at?.toUTCString() ?? null;
     const times = { lastModified: validators.last_modified ?? null, answeredAt, headPublishedAt };
     const date = await dateOf(access, source, { ...times, textStart: null }, signal);

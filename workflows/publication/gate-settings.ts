@@ -26,7 +26,10 @@ export interface GateSettings {
   minAffectedRows: number;
 }
 
-/** On a normal day 0.14 % of the daily register's rows change and 0.004 % are deleted. */
+/**
+ * On a normal day 0.14 % of the daily register's rows change and 0.004 % are deleted. The limits of these two shares
+ * are several times higher: 1 % and 0.1 %.
+ */
 export const dailyRegisterGates: GateSettings = {
   minRowsShare: 0.98,
   maxRejectedShare: 0.0001,

@@ -9,7 +9,7 @@ export interface KindFacts {
   previousRows: number;
   changed: number;
   deleted: number;
-  /** This kind's shares of changed rows in the last editions, in any order. */
+  /** Shares of this kind's rows (companies or others) that the last editions changed, one per edition, in any order. */
   usualChangedShares: readonly number[];
 }
 
@@ -166,15 +166,16 @@ function columnGates(facts: ColumnFacts, rows: number, previous: PreviousFacts, 
   return results;
 }
 
-/** In some columns an empty cell keeps its old value, so only this gate notices that the source emptied the column. */
+/** Where a column keeps the old value for an empty cell (`keepsPrevious`), only this gate sees an emptied column. */
 function keptGate(keptCells: number, rows: number, settings: GateSettings): GateResult {
   const kept = { affected: keptCells, share: shareOf(keptCells, rows), limit: settings.maxEmptyShareMove };
   return shareGate('kept', kept, `${keptCells} of ${rows} rows have an empty cell that never is empty`, settings);
 }
 
 /**
- * Compares the events per watched company with the last editions' events per watched company. Otherwise a customer's
- * new long list could stop the register. The gate passes if none of the last editions had watched companies.
+ * Compares the number of events per watched company with that of the last editions. The total number would not do: it
+ * grows with the watch lists, so a customer's new long list could stop the register. The gate passes if none of the
+ * last editions had watched companies.
  */
 function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
   const known = usualPerCompany.slice(0, settings.medianEditions);
@@ -205,7 +206,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** If `whole` is 0, the share of any part above 0 is 1, so `minAffectedRows` alone decides the gate. */
+/** If `whole` is 0, any part above 0 has the share 1, above the usual limits. So `minAffectedRows` decides. */
 function shareOf(part: number, whole: number): number {
   return whole === 0 ? Math.min(part, 1) : part / whole;
 }

@@ -39,7 +39,8 @@ const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 /**
  * Finds the register's next work: first an edition that Kafka has lost (`editionsToRepublish`), then an unfinished
  * edition, then an operator's correction, then the waiting publication that was published first. A paused register
- * takes no publication. While Kafka or ClickHouse is ahead of the catalogue, there is no work, and what waits shows why.
+ * takes no publication. While Kafka or ClickHouse is ahead of the catalogue, there is no work, and the reason is noted
+ * on the waiting publication or correction.
  */
 export async function nextWork(
   dependencies: Pick<PublishDependencies, 'pool' | 'editionsToRepublish' | 'guard'>,
@@ -49,7 +50,8 @@ export async function nextWork(
   const edition = await oldestUnfinishedEdition(pool, register);
   const [lost] = await dependencies.editionsToRepublish(register);
   const problem = await guard.problemOf(register);
-  // An unfinished edition could not be finished either: a later one, which the catalogue lacks, has replaced its rows.
+  // Here the catalogue lacks an edition that Kafka or ClickHouse has. An earlier, unfinished edition then cannot be
+  // finished either: the lacking one has replaced some of its rows in ClickHouse, so the check of their number fails.
   if (problem?.startsWith(streamAheadReason)) return await held(pool, register, problem);
   if (lost !== undefined) return { kind: 'republish', edition: lost };
   if (edition !== null) return { kind: 'edition', edition };
@@ -67,8 +69,8 @@ async function held(pool: Pool, register: RegisterName, problem: string): Promis
 }
 
 /**
- * Moves a publication from `descargada` to `verificada`, if it comes after the head and its file holds one text with
- * the register's header.
+ * Moves a publication from `descargada` to `verificada`, if it may become the next edition (`placeOf`) and its file
+ * holds one text with the register's header.
  */
 export async function verifyPublication(
   dependencies: PublishDependencies,

@@ -35,7 +35,7 @@ export interface EditionDependencies extends StepRun {
    * @throws StreamError if the consumer `materialize` has read the whole edition, but the number of rows is wrong
    */
   isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
-  /** Whether all events of the edition are written: Kafka's consumer group `watch` has committed past its end. */
+  /** Whether all events of the edition are written: Kafka's group `watch` has committed past the edition's end. */
   isNotified(register: RegisterName, edition: number): Promise<boolean>;
   waits: WaitLimits;
 }

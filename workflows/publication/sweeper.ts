@@ -77,7 +77,7 @@ export function makeLateWatch({ pool, log }: Pick<SweepDependencies, 'pool' | 'l
 export function startSweeper(dependencies: SweepDependencies, everyMs: number): () => Promise<void> {
   const logLateRegisters = makeLateWatch(dependencies);
   const work = async () => {
-    // Look for late registers first. A register may become late while Temporal is down, when the sweep fails.
+    // Look for late registers first: while Temporal is down, `sweep` throws, and a register may become late then.
     await logLateRegisters();
     await sweep(dependencies);
   };

@@ -43,7 +43,7 @@ export type PublicationWorker = Awaited<ReturnType<typeof makePublicationWorker>
 
 /**
  * Number of steps that may run at once. Each workflow runs one step at a time. On a morning on which all registers are
- * published, there are 2 workflows × 7 registers + 1 daily check = 15 steps.
+ * published, `fetch` and `publish` run for each of the 7 registers beside the daily check: 2 × 7 + 1 = 15 steps.
  */
 const activitySlots = 20;
 
@@ -75,7 +75,8 @@ export async function makePublicationWorker(
     /** Works until stop() is called. Rejects if the worker fails. */
     async run(): Promise<void> {
       await updateSchedules(dependencies.client, options.schedule);
-      // A long topic takes a while to read, and the worker need not wait: nothing is frozen without a check of its own.
+      // The guard compares the catalogue with Kafka and ClickHouse. It may have to read a long topic, but the worker
+      // need not wait for it: `guard.freeze` compares again before it makes an edition.
       void dependencies.guard.start();
       const stopSweeper = startSweeper({ ...dependencies, schedule: options.schedule }, options.sweepEveryMs);
       try {
@@ -93,7 +94,7 @@ export async function makePublicationWorker(
       if (worker.getState() === 'RUNNING') worker.shutdown();
     },
     isRunning: () => worker.getState() === 'RUNNING',
-    /** Why a register makes no editions; null if none is held. */
+    /** Why some registers must not make editions now (`CatalogueGuard`); null if all may make them. */
     problem: () => dependencies.guard.problem(),
   };
 }

@@ -119,8 +119,8 @@ async function takePublication({ register }: RegisterInput, publicationId: numbe
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
   const frozen = await heavy.freezePublication(register, publicationId);
   if (frozen.outcome === 'frozen') return true;
-  // The head moved or is not in ClickHouse yet, or the register is paused or held (CatalogueGuard). Sleep, so that the
-  // rounds are no busy loop.
+  // The head moved or is not in ClickHouse yet, or the register is paused, or the catalogue disagrees with Kafka or
+  // ClickHouse (CatalogueGuard). Sleep, so that the rounds are no busy loop.
   await sleep(headMovedPause);
   return false;
 }

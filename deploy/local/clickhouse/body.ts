@@ -79,8 +79,8 @@ export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGen
 }
 
 /**
- * Reads and drops the rest of a refused upload. A client whose connection is reset during the upload never reads the
- * answer.
+ * Reads and drops the rest of a refused upload, so that the client can read the answer. If the connection were closed
+ * before the client has sent everything, the client would get a reset instead of the answer.
  */
 export async function readToNowhere(message: IncomingMessage, timeoutMs: number): Promise<void> {
   if (message.complete || message.destroyed) return;

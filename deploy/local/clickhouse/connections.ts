@@ -26,8 +26,8 @@ export function setStatement(settings: ReadonlyMap<string, string>): string {
 }
 
 /**
- * Keeps unused engine connections for later queries with the same database and the same settings. A new connection gets
- * its settings once, by SET. They are part of the connection's key.
+ * Keeps unused engine connections for later queries with the same database and the same settings. A connection gets its
+ * settings only once, by SET, when it is opened. So the settings are part of the key under which it is kept.
  */
 export class Connections {
   readonly #native: Native;

@@ -92,8 +92,8 @@ export async function insert(
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
       return engine.runs.during(request.queryId, signal, async ({ tag }) => {
         try {
-          // If the process dies here, all rows are stored or none, if they fit into one block of the engine. If the
-          // rows fill several blocks, some blocks may be stored and others not.
+          // The engine stores one block of rows at a time. If the process dies here, rows that fit into one block are
+          // all stored or all missing. If the rows fill several blocks, some blocks may be stored and others not.
           return await engine.native.InsertRawAsyncConnection(connection, `${tag}${sql}`, Buffer.alloc(0), false);
         } catch (error) {
           throw asFailure(error, [ours, tag]);

@@ -37,7 +37,7 @@ export const defaultLimits = {
   killRepeatMs: 100,
 } as const;
 
-/** Number of libuv threads that the process needs. libuv reads UV_THREADPOOL_SIZE when its first thread starts. */
+/** Number of libuv threads. The process must be started with it in UV_THREADPOOL_SIZE, which libuv reads only once. */
 export const threadPoolSize = 16;
 
 const names = Object.keys(defaultLimits) as (keyof Limits)[];

@@ -12,7 +12,7 @@ import type { Statement } from './statement.ts';
  * status instead of rows. ClickHouse servers have a buffer of this size too.
  */
 const maxSmallBytes = 1_048_576;
-/** The beginning is held back at most this long, because some formats write only a small progress row now and then. */
+/** Longest time for which the beginning is held back: the small progress rows of some formats must not arrive late. */
 const maxSmallMs = 1_000;
 
 /** Passes a result from its pipe to the caller without parsing it. */
@@ -149,7 +149,8 @@ export async function select(
   let slot = reads;
   const format = statement.format ?? request.defaultFormat;
   const outgoing = new Outgoing(reply, format, engine.limits, () => {
-    // If a slot for streams is free, a long result moves to it, so that look-ups can use its slot for reads.
+    // If a slot for streams is free, a long result moves there. The slot for reads that it had is then free for
+    // look-ups.
     if (!streams.tryEnter()) return;
     slot = streams;
     reads.leave();
@@ -187,8 +188,8 @@ async function throughPipe(
   try {
     outgoing.take(reader.stream, () => void engine.runs.kill(run));
     const result = await engine.native.QueryAsyncConnection(connection, sql, 'Null', request.parameters);
-    // Closes our own second descriptor of the pipe (`openReader`). After that only the engine can hold the pipe open, so
-    // the stream ends when the engine closes the pipe.
+    // `openReader` holds the pipe open with a second descriptor, so that the engine's writes never block. This closes
+    // it. Now only the engine holds the pipe open for writing, so the stream ends when the engine closes the pipe.
     reader.release();
     await outgoing.atEnd(reader.stream);
     engine.pipes.giveBack(pipe);

@@ -33,7 +33,8 @@ export function readStatement(sql: string): Statement {
   const first = all[0];
   if (first === undefined) throw failure(62, 'SYNTAX_ERROR', 'Syntax error: Empty query');
   refuseFiles(all);
-  // KILL QUERY cannot work here. The engine gives every query an id of its own, and KILL QUERY … SYNC never returns.
+  // A caller's KILL QUERY cannot work. It names the caller's id of a query, but the engine gives every query an id of
+  // its own, and KILL QUERY … SYNC never returns. (runs.ts kills by the text of the query, ASYNC.)
   if (isWord(first, 'KILL') && isWord(all[1], 'QUERY'))
     throw failure(48, 'NOT_IMPLEMENTED', 'KILL QUERY is not supported by the embedded server: close the connection');
   const text = sql.slice(0, end).trimEnd();

@@ -22,7 +22,8 @@ export const clickhouse: Engine = {
       name: 'clickhouse',
       command: process.execPath,
       args: ['--import', 'tsx', program, '--data', engineFolder(context, 'clickhouse'), '--port', port, ...login],
-      // libuv reads this variable when its first thread starts. Without this value the process refuses to start.
+      // The process cannot set UV_THREADPOOL_SIZE itself: libuv reads it when its first thread starts, before main.ts
+      // could set it. main.ts refuses to run without this value.
       environment: { ...plainEnvironment(context.programs.searchPath), UV_THREADPOOL_SIZE: String(threadPoolSize) },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',

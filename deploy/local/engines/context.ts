@@ -23,12 +23,12 @@ export interface EngineContext {
 
 export interface Engine {
   name: EngineName;
-  /** Engines that must be ready before this one starts. They stop after it. */
+  /** The engines that this engine needs: they are ready before it starts, and they stop after it has stopped. */
   after: readonly EngineName[];
   /** Settings that hold the engine's address when it runs elsewhere. When all are set, it is not started here. */
   addressNames: readonly (keyof Endpoints)[];
   endpoints(context: EngineContext): Partial<Endpoints>;
-  /** The machine's programs without which `prepare` could not fetch what is still missing. */
+  /** Tools of this machine (such as tar) with which `prepare` fetches what is missing. Empty if nothing is missing. */
   toolNeeds?(store: ProgramStore): readonly ToolNeed[];
   /** Fetches the program and makes the data folder unless they exist, and returns how to start the engine. */
   prepare(context: EngineContext): Promise<Launch>;

@@ -119,7 +119,8 @@ function writeConfiguration(context: EngineContext, folder: string, data: string
   const properties: Record<string, string | number> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
-    // Dynamic voters would keep the controller's port of the first start in the log for ever. Here ports may change.
+    // The voter's address is written anew at each start, because the port may change. Dynamic voters would be kept in
+    // Kafka's log for ever, with the controller's port of the first start.
     'controller.quorum.voters': `1@${controller}`,
     listeners: `PLAINTEXT://${brokerAddress(context)},CONTROLLER://${controller}`,
     'advertised.listeners': `PLAINTEXT://${brokerAddress(context)}`,

@@ -185,8 +185,8 @@ function postgresAccount(searchPath: string, program: string, directory: string)
     );
   }
   const plain = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  // access(2) checks the rights of the real user. If that user is not root, it ignores capabilities, unless the bit
-  // no_setuid_fixup is set.
+  // The capability dac_override lets an account enter any folder. But access(2), by which programs check their rights,
+  // ignores the capabilities of a user that is not root, unless the bit no_setuid_fixup is set.
   const passing = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
   const reaches = (file: string, kind: string) => spawnSync(setpriv, [...plain, '--', 'test', kind, file]).status === 0;
   const privileges = reaches(program, '-x') && reaches(directory, '-x') ? plain : [...plain, ...passing];

@@ -33,16 +33,16 @@ export class Classifier {
   /** Number of data lines that were read so far. */
   lines = 0;
   emptyNames = 0;
-  /** One bit for each rank of the base. It is set if the publication has the RUC in a good line. */
+  /** One bit for each rank (row number in RUC order) of the base, set if a good line of the publication has the RUC. */
   readonly seen: Int32Array;
-  /** One bit for each rank of `known`. It is set if the RUC had a bad line. */
+  /** One bit for each RUC in `known`, at its rank (the number of smaller RUCs). Set if the RUC had a bad line. */
   readonly seenBad: Int32Array;
   readonly #dependencies: ClassifierDependencies;
   readonly #hash = new Int32Array(2);
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
   /** For each row of the batch: zero if it is the same as in the base. */
   readonly #differs = new Int32Array(rowsPerBatch).fill(-1);
-  /** For each row of the batch: not zero if the base has its RUC and an earlier good line had this RUC too. */
+  /** For each row of the batch: not zero if the base has the row's RUC and an earlier good line has the same RUC. */
   readonly #repeats = new Int32Array(rowsPerBatch);
 
   constructor(dependencies: ClassifierDependencies) {
@@ -112,8 +112,8 @@ export class Classifier {
     const reason = problemOfLine(bytes, start, end, cells);
     if (reason === null) throw new Error(`line ${line} is a row for the slow reader and none for the fast one`);
     rejects.add(reason, line, bytes, start, end);
-    // Even if the check digit is wrong, the first ten digits identify a RUC. Keeping a row needlessly does no harm, but
-    // deleting a RUC that still exists does.
+    // The merge keeps the row of a RUC whose lines are all bad. Even if the check digit is wrong, the first ten digits
+    // identify a RUC. Keeping a row needlessly does no harm, but deleting a RUC that still exists does.
     const key = keyAt(bytes, start, end);
     const rank = key === noKey ? -1 : (known?.rankOf(key) ?? -1);
     if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);

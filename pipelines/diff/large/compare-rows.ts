@@ -25,8 +25,8 @@ export class RowComparer {
   }
 
   /**
-   * `makeCanonical` must have been applied to both rows, or equal rows could seem different. The result is valid until
-   * the next call.
+   * Both rows must have gone through `makeCanonical`, which writes one byte for all bytes that Windows-1252 leaves
+   * undefined. Otherwise rows with the same stored text could seem different. The result is valid until the next call.
    */
   compare(before: RowAt, after: RowAt & { view: DataView; end: number }): RowDifference {
     cellEnds(before.bytes, before.start, this.#oldEnds);
@@ -76,8 +76,8 @@ function sameBytes(
 
 /**
  * Writes `unreadableByte` over each of the five bytes that Windows-1252 leaves undefined. A change file has U+FFFD for
- * all five. Otherwise a row store rebuilt from change files would differ from the original one. Reads up to
- * `slackBytes` past `end`.
+ * all five, and a row store that is rebuilt from change files has `unreadableByte` for U+FFFD. So the original row
+ * store must have `unreadableByte` too. Reads up to `slackBytes` past `end`.
  */
 export function makeCanonical(bytes: Uint8Array, view: DataView, start: number, end: number): void {
   for (let at = start; at < end; at += 16) {

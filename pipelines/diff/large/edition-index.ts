@@ -39,9 +39,9 @@ export class EditionIndex {
    * `noKey` (the key of a bad line).
    */
   readonly firstPair: Int32Array;
-  /** The rank of the first row of each range of keys. The last element is the count of all rows. */
+  /** For each bucket, the rank of its first row. The last element, after all buckets, is the number of all rows. */
   readonly firstRank: Int32Array;
-  /** Three numbers for each rank: the two lanes (halves) of the row's hash, and its position in the row store. */
+  /** Three numbers per row, in order of RUC: the two lanes (halves) of its hash, and its position in the row store. */
   readonly entries: Int32Array;
 
   constructor(header: IndexHeader) {
@@ -78,7 +78,8 @@ export class EditionIndex {
   /** Returns the number of rows with a smaller key. */
   rankBelow(key: number): number {
     const bucket = key >>> bucketBits;
-    // Ranges without rows share their pairs, so these pairs hold no ranks.
+    // A bucket (range of keys) without rows has no pairs of its own. The block of pairs that all such buckets share
+    // holds no ranks.
     if (this.firstPair[bucket] === 0) return this.firstRank[bucket]!;
     const pair = (this.firstPair[bucket]! + ((key >>> 5) & (wordsPerBucket - 1))) * 2;
     return this.table[pair + 1]! + popCount(this.table[pair]! & ((1 << (key & 31)) - 1));
@@ -159,8 +160,8 @@ export class EditionIndex {
 }
 
 /**
- * Returns a key's rank, or -1 if the index does not have the key. `bits` is the word of the bitmap that has the key's
- * bit. `rankOfWord` is the number of rows whose bits are in earlier words.
+ * Returns a key's rank (the number of smaller keys in the index), or -1 if the index does not have the key. `bits` is
+ * the word of the bitmap that has the key's bit. `rankOfWord` is the number of rows whose bits are in earlier words.
  */
 function rankIn(bits: number, key: number, rankOfWord: number): number {
   let below = bits & ((1 << (key & 31)) - 1);
@@ -239,7 +240,7 @@ function readIndex(file: number, name: string, changeFileSha256: string): Editio
   return index;
 }
 
-/** Reads the bitmap and the entries of each range that has rows. Returns the checksum of all these bytes. */
+/** Reads the bitmap and the entries of each bucket (range of keys) that has rows. Returns the checksum of all bytes. */
 function readBody(file: number, index: EditionIndex): number {
   const { table, firstPair, firstRank, header } = index;
   const words = new Uint32Array(wordsPerBucket);

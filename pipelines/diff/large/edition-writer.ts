@@ -49,7 +49,8 @@ export class StateWriter {
   /**
    * Gives the row segment and the index their final names. The segment comes first, because the index points to its
    * rows.
-   * @param empty by how much each column's number of empty cells changes; for a full edition the whole number
+   * @param empty for each column, by how much this edition changes the number of empty cells. A full edition has no
+   *   base whose number could change, so there it is the whole number.
    */
   finish(changeFileSha256: string, empty: Float64Array): IndexHeader {
     const { register, edition, parserVersion, columns, hashSeed } = this.#facts;
@@ -114,8 +115,8 @@ export class EditionWriter {
   }
 
   /**
-   * Writes a row without an earlier row: as `c` if its key is new, as `r` if the row is no change. Only a first edition
-   * or a re-baseline has rows with `r`.
+   * Writes a record that has no `before`. Its op is `c` if the register did not have the key. It is `r` in a first
+   * edition, and for a row that a re-baseline only repeats.
    */
   insert(op: 'r' | 'c', key: number, row: StoredRow, line: number | null): void {
     this.#state.set(op, key, row, 0);

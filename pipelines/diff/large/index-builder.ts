@@ -99,7 +99,7 @@ export class IndexBuilder {
     }
   }
 
-  /** Writes the bitmap and the entries of a bucket. Returns the number of the bucket's rows. */
+  /** Writes the bitmap and the entries of a bucket (a range of keys). Returns the number of rows in the bucket. */
   #writeBucket(bucket: number): number {
     const base = this.#base;
     const from = base?.firstRank[bucket] ?? 0;

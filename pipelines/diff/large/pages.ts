@@ -17,7 +17,7 @@ export interface Page {
 export const maxCarryBytes = 1 << 20;
 /** Room for one piece of text and for the longest line that is carried over from the piece before it. */
 const maxTextBytes = chunkBytes + maxCarryBytes;
-/** Most rows in a page: twice the average number in a piece of text. If the lines are very short, a page ends early. */
+/** Most rows in a page: twice as many as a piece of text (2 MB) has on average. Very short lines end a page early. */
 const maxRows = 48 * 1024;
 const columnBytes = maxRows * 4;
 const pageBytes = maxTextBytes + slackBytes + 6 * columnBytes;
@@ -117,8 +117,8 @@ function emptied(page: Page): Page {
 }
 
 /**
- * Moves a region's lines to the page until the page has no room for more rows. Moves no line if the region's text is
- * longer than the free part of the page. An empty page has room for the text of any region.
+ * Moves the lines of a region (a piece of the text) to the page until the page has its most rows. Moves no line if the
+ * region's text is longer than the free part of the page. An empty page has room for the text of any region.
  */
 function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number): void {
   const text = region.bytes.subarray(region.from, region.limit);

@@ -23,8 +23,8 @@ interface RebaselineDependencies {
   limits: CompareLimits;
   facts: ChangeFileFacts;
   /**
-   * The head's index and rows. The index shows which RUCs the head has. A row's cells count only if the RUC is neither
-   * in the overlay nor in the head's publication as today's parser reads it (see `#before`).
+   * The head's index and rows. The index shows which RUCs the head has. The cells of a RUC come from the overlay or the
+   * head's publication, which today's parser reads again. The rows here are used only for a RUC that both lack.
    */
   baseRows: BaseRows;
   /** The rows of the new publication. `classifier` put them there. */
@@ -142,8 +142,8 @@ class Rebaseline {
       writer.overlay.write(after, 'empty_cell', line);
       writer.tally.keptCells += 1;
     }
-    // False if `before` is a row that an older parser read (see `#before`). A difference between `before` and `after`
-    // then proves no change.
+    // False if `before` (see `#before`) comes from the head's row store, because neither the head's publication nor
+    // the overlay has the RUC. An older parser read that row, so its difference from `after` proves no change.
     const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
     const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
     if (changedInWorld === 0) writer.insert('r', key, after, line);

@@ -57,8 +57,8 @@ export class BaseRows {
 }
 
 /**
- * A position in the store has 32 bits. With 2.5 MB of changed rows a day, the store is full about three years after a
- * first load. `append` then throws `row_store_full`, and a re-baseline begins a new store.
+ * A position in the store has 32 bits, so the store has at most 4 GiB. This is enough for a first load and three
+ * years with 2.5 MB of changed rows a day. `append` then throws `row_store_full`, and a re-baseline begins a new store.
  */
 const maxRowStoreBytes = 2 ** 32 - 1;
 
@@ -126,7 +126,8 @@ class RowStore {
     row.start = 0;
     row.end = this.#memory.indexOf(lineFeed);
     if (row.end >= 0 && row.end < length) return row;
-    // A row with cells of earlier lines may be longer than the narrow window.
+    // The narrow window is as long as the longest line of a file. A row may be longer, because cells that were empty in
+    // its line keep their texts from earlier lines.
     if (windowBytes === narrowWindowBytes) return this.read(position, widestWindowBytes);
     throw this.#damaged(segment.name);
   }

@@ -45,7 +45,9 @@ export class RowDecoder {
     return into;
   }
 
-  /** Reads one UTF-8 character and returns its Windows-1252 byte. `encodeRow` writes no character of four bytes. */
+  /**
+   * Reads one UTF-8 character and returns its Windows-1252 byte. No character of Windows-1252 has four bytes in UTF-8.
+   */
   #character(bytes: Buffer): number {
     const cells = this.#cells;
     const first = bytes[cells.at++]!;
@@ -82,7 +84,7 @@ export class EmptyCells {
     );
   }
 
-  /** Whether the cell `[first, end)` is a marker. The cell must have at most `longest` bytes. */
+  /** Whether the cell `[first, end)` is a marker (a text such as `-` for no value). It has at most `longest` bytes. */
   isMarker(bytes: Uint8Array, first: number, end: number): boolean {
     const markers = this.#markers[end - first]!;
     for (let index = 0; index < markers.length; index += 1) if (isAt(bytes, first, markers[index]!)) return true;

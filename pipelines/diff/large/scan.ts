@@ -99,8 +99,9 @@ const multiplier2 = 0x85ebca77 | 0;
  * listed in `repairable`. The caller replaces the control bytes and then hashes the row.
  *
  * The hash covers the bytes after the RUC and has two lanes of 32 bits. Each step mixes a word of four bytes into each
- * lane and keeps different lanes different. So two rows of equal length that differ in only one word never have equal
- * hashes. For other pairs of rows the chance of equal hashes is 2⁻⁶⁴.
+ * lane. With equal words, a step never makes equal lanes from different ones; with equal lanes, different words give
+ * different lanes. So two rows of equal length that differ in only one word never have equal hashes. For other pairs of
+ * rows the chance of equal hashes is 2⁻⁶⁴.
  */
 export function scanRows(
   bytes: Uint8Array,
@@ -218,8 +219,8 @@ function readKey(word1: number, word2: number, word3: number): number {
   const digits1 = word1 & 0x0f0f0f0f;
   const digits2 = word2 & 0x0f0f0f0f;
   const digits3 = word3 & 0x000f0f0f;
-  // The check digit depends on this weighted sum of the first ten digits. The top byte of each product is the part of
-  // one word (four, four and two digits). No lower byte of a product can overflow into the top byte.
+  // The check digit depends on a weighted sum of the first ten digits. The three words have four, four and two of these
+  // digits. The top byte of each product is the sum of one word. No lower byte can overflow into the top byte.
   const sum =
     (Math.imul(digits1, 0x05040302) >>> 24) +
     (Math.imul(digits2, 0x07060504) >>> 24) +

@@ -13,7 +13,7 @@ import { type Cells, inOrder, type OverlayRow, type SmallChange, sameCells } fro
 export interface NextState {
   rows: Map<string, { cells: Cells; line: number | null }>;
   overlay: OverlayRow[];
-  /** Number of known rows that stay as they are because of a bad line. */
+  /** Number of rows of the last edition that stay as they are, because their line in the publication is bad. */
   kept: number;
   /** Number of rows in which an empty cell kept its previous value. */
   keptCells: number;
@@ -113,8 +113,9 @@ export function rebaseline(
 }
 
 /**
- * Most characters that a row may have. Otherwise one row that does not fit would block every later edition.
- * - A Kafka record (at most 8 MB) contains a row twice: 2 × 512 Ki × 3 bytes = 3 MB.
+ * Most characters that a row may have. An edition with a row that Kafka or ClickHouse refuses could never be finished,
+ * and every later edition of the register would wait for it. A character takes at most 3 bytes in UTF-8:
+ * - A Kafka record (at most 8 MB) contains a row twice, before and after the change: 2 × 512 Ki × 3 bytes = 3 MB.
  * - ClickHouse stores a row once as JSON (at most 2 MB): 512 Ki × 3 bytes = 1.5 MB.
  * The longest real row belongs to a supplier with many sanctions and has some 60,000 characters.
  */

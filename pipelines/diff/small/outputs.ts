@@ -17,7 +17,7 @@ interface MadeEdition {
   rows: ReadonlyMap<string, Cells>;
   kept: number;
   keptCells: number;
-  /** For each column, whether its differences are counted. Without this field, all columns are counted. */
+  /** For each column, whether a difference in it counts as a change. Without this field, it does in every column. */
   compared?: readonly boolean[];
 }
 

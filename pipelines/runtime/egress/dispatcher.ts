@@ -13,8 +13,9 @@ import {
 
 /**
  * Makes an undici dispatcher that checks every new connection:
- * - the port, and an address in the URL (Node does not look it up);
- * - every address that a name has now, and the address that the socket is connected to.
+ * - the protocol and the port;
+ * - the IP address, if the URL has one instead of a name (Node looks up only names);
+ * - every address that the URL's name has now, and the address that the socket is connected to.
  * A reused socket is not checked again, because its address cannot change. The dispatcher follows no redirects. It
  * verifies TLS certificates and uses no proxy, whatever environment variables say.
  */

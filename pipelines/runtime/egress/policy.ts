@@ -116,7 +116,8 @@ function makePublicResolver(): ResolveName {
   const resolve4 = promisify(resolver.resolve4.bind(resolver)) as (host: string) => Promise<string[]>;
   const resolve6 = promisify(resolver.resolve6.bind(resolver)) as (host: string) => Promise<string[]>;
   return async (host) => {
-    // For a name with addresses of only one family, the query for the other family fails with "no data".
+    // For a name that has only IPv4 or only IPv6 addresses, the other query fails with "no data". So a failed query
+    // counts as a query without addresses.
     const answers = await Promise.allSettled([resolve4(host), resolve6(host)]);
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   };

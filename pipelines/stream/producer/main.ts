@@ -12,8 +12,9 @@ import { PreparedChunk, RecordCutter } from './records.ts';
 // and it could exceed its memory limit.
 
 /**
- * A chunk is sent when it reaches this number of rows or bytes. Its last block may exceed the limit. In a topic with
- * one partition, a chunk becomes one batch. So a chunk must stay far below maxMessageBytes in topics.ts.
+ * A chunk is sent when it reaches this number of rows or bytes. Blocks are added whole, so a chunk may exceed the limit
+ * by a part of its last block. In a topic with one partition, a chunk becomes one batch. So a chunk must stay far below
+ * maxMessageBytes in topics.ts.
  */
 const rowsPerChunk = 5_000;
 const bytesPerChunk = 4 * 1024 * 1024;

@@ -50,8 +50,8 @@ const multiplier = 0x5bd1e995;
 
 /**
  * Returns the partition of the key in `bytes` from `start` to `end`. Never change this function. Otherwise a RUC's
- * records would be in two partitions, and Kafka keeps order only within one. The number of partitions may grow only
- * between editions.
+ * records would be in two partitions, and Kafka keeps order only within one. More partitions move RUCs too, so their
+ * number may grow only between editions, when ClickHouse has all earlier records.
  */
 export function partitionOf(bytes: Uint8Array, start: number, end: number, partitions: number): number {
   return (murmur2(bytes, start, end) & 0x7fffffff) % partitions;
@@ -154,7 +154,7 @@ interface Encoded {
 }
 const nothing: Encoded = { buf: Buffer.alloc(0), buffer: Buffer.alloc(0) };
 const probe = { key: Buffer.alloc(0), value: Buffer.alloc(0) };
-/** Upper limit of a record's bytes without its key, value and headers: six numbers of at most five bytes each. */
+/** Most bytes that `add` writes besides key, value and headers: six numbers of at most five bytes, rounded up to 32. */
 const mostAround = 32;
 const mostPerLength = 5;
 
@@ -204,7 +204,8 @@ class PreparedPartition {
   }
 
   /**
-   * The client calls this method twice. The type of the callback's result shows which call it is.
+   * The Kafka client takes this object for its array of messages, and calls `map` twice. If the callback returns an
+   * object (an encoded record), it is the second call.
    * - The first call asks for timestamps and gets none, so all records get the time of sending.
    * - The second call asks for one encoded record per message. The first message gets the bytes of all records, and
    *   every other message gets an empty record.
