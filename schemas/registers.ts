@@ -113,7 +113,8 @@ export const padronMensual = {
 
 /**
  * What the lists of the tax authority have in common. One parser reads them all. A RUC without a row is not listed.
- * `desde` is the first day on which the RUC is listed, as YYYY-MM-DD. An unreadable day is the source's text.
+ * `desde` is the first day on which the RUC is listed, as YYYY-MM-DD. A day that cannot be read stays as the source
+ * wrote it.
  */
 const taxpayerList = {
   key: 'ruc',

@@ -67,7 +67,10 @@ const settings = {
   max_memory_usage: String(512 * 1024 * 1024),
 } as const;
 
-/** @param servedEdition returns the number of the daily register's edition whose date the answers show */
+/**
+ * @param servedEdition returns the number of the daily register's edition that is served now, or 0 without one. When it
+ *   changes, `words` reads the words again.
+ */
 export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () => Promise<number>): NameStore {
   const vocabularies = makeLastKnown((_: number) => readVocabulary(clickhouse), wordLimits);
   async function rows<Row>(query: string, parameters: Record<string, unknown> = {}): Promise<Row[]> {

@@ -30,7 +30,10 @@ export function rowsByKindOf(keys: Iterable<string>): Record<string, number> {
  */
 export class Tally {
   readonly #columns: readonly string[];
-  /** Number of the base's rows by kind. Null for a full edition (`EditionFacts.isFull`), which counts from zero. */
+  /**
+   * Number of rows of the head before this edition, by kind. The edition's changes are added to it. Null for a full
+   * edition (`EditionFacts.isFull`): such an edition writes every row, so its own rows are counted alone.
+   */
   readonly #baseRows: Record<string, number> | null;
   /** One count for each pair of kind and operation. */
   readonly #counts = new Float64Array(keyKinds.length * operations.length);
