@@ -113,10 +113,7 @@ function wholeTerms(draft: Draft, terms: readonly Term[]): string[] {
   const others = terms.filter((term) => !isPlain(term));
   return [
     ...(plain.length > 0 ? [`hasAllTokens(words, ${draft.list(plain)})`] : []),
-    ...others.map(({ same, parts }) => {
-      const any = `hasAnyTokens(words, ${draft.list(same)})`;
-      return parts.length === 0 ? any : `(${any} OR hasAllTokens(words, ${draft.list(parts)}))`;
-    }),
+    ...others.map(({ same, parts }) => anyOrAll(draft, same, parts)),
   ];
 }
 
@@ -183,7 +180,12 @@ function nearTerm(draft: Draft, question: Question, index: number): string {
   const { terms, near } = question;
   const { parts } = terms.whole[index] ?? terms.last;
   const mistyped = near.filter(({ term }) => term === index).map(({ word }) => word);
-  const any = `hasAnyTokens(words, ${draft.list([...new Set([...wordsOf(question, index), ...mistyped])])})`;
+  return anyOrAll(draft, [...new Set([...wordsOf(question, index), ...mistyped])], parts);
+}
+
+/** Makes the condition for names that have one of `words`, or all of `parts` if there are parts. */
+function anyOrAll(draft: Draft, words: readonly string[], parts: readonly string[]): string {
+  const any = `hasAnyTokens(words, ${draft.list(words)})`;
   return parts.length === 0 ? any : `(${any} OR hasAllTokens(words, ${draft.list(parts)}))`;
 }
 

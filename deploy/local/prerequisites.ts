@@ -28,11 +28,11 @@ const tools: Record<Tool, { name: string; apt: string; dnf: string; brew: string
 };
 
 /** Free space for the data. A first start takes some 500 MB, and the demo grows by as much in a few hours. */
-const dataBytes = 2 * 2 ** 30;
+const leastDataBytes = 2 * 2 ** 30;
 /** Free space for programs that must still be fetched. Together they have some 600 MB. */
-const programsBytes = 2 ** 30;
+const leastProgramsBytes = 2 ** 30;
 /** The five engines and the product take some 2.5 GB. */
-const memoryBytes = 3 * 2 ** 30;
+const leastMemoryBytes = 3 * 2 ** 30;
 
 /** The tools with which a program is fetched into the store's folder `name`. None if this folder exists already. */
 export function toFetch(
@@ -136,12 +136,12 @@ function spaceProblems(machine: Machine, dataFolder: string, programsFolder: str
         `free some, or set ${setting} to a folder on another disk`,
     );
   };
-  check(dataFolder, dataBytes, 'PADRON_LOCAL_DIR');
-  if (programsFolder !== null) check(programsFolder, programsBytes, 'PADRON_PROGRAMS_DIR');
+  check(dataFolder, leastDataBytes, 'PADRON_LOCAL_DIR');
+  if (programsFolder !== null) check(programsFolder, leastProgramsBytes, 'PADRON_PROGRAMS_DIR');
   const memory = machine.memoryBytes();
-  if (memory < memoryBytes) {
+  if (memory < leastMemoryBytes) {
     problems.push(
-      `memory: ${gigabytes(memory)}, ${gigabytes(memoryBytes)} needed; some engines may run on another machine`,
+      `memory: ${gigabytes(memory)}, ${gigabytes(leastMemoryBytes)} needed; some engines may run on another machine`,
     );
   }
   return problems;

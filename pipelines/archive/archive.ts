@@ -100,6 +100,9 @@ export function isLost(error: unknown): error is ArchiveError {
   return error instanceof ArchiveError && (error.code === 'not_found' || error.code === 'hash_mismatch');
 }
 
+/** What an operator does about an object for which `isLost` is true. */
+export const lostRemedy = 'bring the right file back (the last part of its name is the SHA-256 of its bytes)';
+
 /** A text's key is `<folder>/<file>`, both of letters, digits and `_ . -`. @throws ArchiveError `name_invalid` */
 export function textKey(folder: string, file: string): string {
   const isName = (text: string) => /^[A-Za-z0-9_.-]+$/.test(text) && !/^\.+$/.test(text);

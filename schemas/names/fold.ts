@@ -1,6 +1,6 @@
 import { spelledOut } from './abbreviations.ts';
 import { splitLegalForm } from './legal-forms.ts';
-import { type Span, spansOf } from './spans.ts';
+import { letterConnectors, numberFrom, type Span, spansOf } from './spans.ts';
 
 /** A name in the form in which it is searched. The unchanged name is stored for display. */
 export interface FoldedName {
@@ -23,14 +23,9 @@ const joint = "'";
 const dottedInitials = /(?<![A-ZÑ0-9'])(?:[A-ZÑ]\.){2,}[A-ZÑ]?(?![A-ZÑ0-9'])/g;
 const letterOrDigit = /[A-ZÑ0-9]+/g;
 const word = /[A-ZÑ0-9]+(?:'[A-ZÑ0-9]+)*/g;
-const digits = /^[0-9]+$/;
-const oneLetter = /^[A-ZÑ]$/;
 const needsNormalization = /[^\x20-\x7e]/;
 const joinedEnie = /N\u0303/g;
 const marks = /\p{Mn}/gu;
-
-/** Single letters that some people write between two words and others leave out, as they do `&`. */
-const letterConnectors: ReadonlySet<string> = new Set(['Y', 'E']);
 
 /**
  * Brings a name into the form in which it is searched. Names in registers and names in searches change alike. This
@@ -86,17 +81,10 @@ function withoutConnectors(words: readonly string[]): readonly string[] {
 /** Joins numbers with single letters: `3 A` becomes `3A`, and `4 X 4` becomes `4X4`. */
 function joinNumbers(words: readonly string[]): string[] {
   const joined: string[] = [];
-  for (let index = 0; index < words.length; index += 1) {
-    let each = words[index]!;
-    if (each.charCodeAt(0) < 0x3a && digits.test(each) && oneLetter.test(words[index + 1] ?? '')) {
-      each += words[index + 1]!;
-      index += 1;
-      if (digits.test(words[index + 1] ?? '')) {
-        each += words[index + 1]!;
-        index += 1;
-      }
-    }
-    joined.push(each);
+  for (let at = 0; at < words.length; ) {
+    const taken = numberFrom(words, at);
+    joined.push(taken === 1 ? words[at]! : words.slice(at, at + taken).join(''));
+    at += taken;
   }
   return joined;
 }

@@ -13,7 +13,8 @@ export interface Span {
  * 0007_name_letters.sql has the same list for rows that an earlier release wrote.
  */
 const connectors: ReadonlySet<string> = new Set(['DE', 'DEL', 'LA', 'LAS', 'LOS', 'EL', 'EN', 'Y', 'E']);
-const letterConnectors: ReadonlySet<string> = new Set(['Y', 'E']);
+/** The connectors of one letter, which some people write between two words and others leave out, as they do `&`. */
+export const letterConnectors: ReadonlySet<string> = new Set(['Y', 'E']);
 const digits = /^[0-9]+$/;
 const noParts: readonly string[] = [];
 
@@ -63,7 +64,7 @@ function lettersFrom(words: readonly string[], at: number): number {
 }
 
 /** Counts the words that belong to the number at `at`: three in `4 X 4`, two in `3 A`, otherwise one. */
-function numberFrom(words: readonly string[], at: number): number {
+export function numberFrom(words: readonly string[], at: number): number {
   const word = words[at]!;
   if (word[0]! > '9' || !digits.test(word) || !isLetter(words[at + 1]) || isConnector(words, at + 1)) return 1;
   return digits.test(words[at + 2] ?? '') ? 3 : 2;

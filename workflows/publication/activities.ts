@@ -2,7 +2,7 @@ import { trace } from '@opentelemetry/api';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
-import { isLost } from '../../pipelines/archive/archive.ts';
+import { isLost, lostRemedy } from '../../pipelines/archive/archive.ts';
 import { passingOf } from '../../pipelines/runtime/passing-errors.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from './compare.ts';
@@ -133,7 +133,7 @@ const lostFileDelay = '10 minutes';
 function toFailure(error: unknown, subject: StepSubject): unknown {
   if (!(error instanceof Error) || error instanceof ApplicationFailure) return error;
   if (subject === 'edition' && isLost(error)) {
-    const message = `${error.message}; bring the right file back (the last part of its name is the SHA-256 of its bytes)`;
+    const message = `${error.message}; ${lostRemedy}`;
     return ApplicationFailure.create({ message, type: error.code, nextRetryDelay: lostFileDelay });
   }
   const { code, retryable } = error as Error & { code?: unknown; retryable?: unknown };

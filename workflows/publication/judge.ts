@@ -1,4 +1,4 @@
-import { type Archive, isLost } from '../../pipelines/archive/archive.ts';
+import { type Archive, isLost, lostRemedy } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/changes/errors.ts';
 import { checkPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
@@ -194,8 +194,7 @@ export function faultOf(error: unknown, command: string): string | null {
   if (error instanceof CompareError && !error.retryable) return `${error.code}: ${error.message}`;
   if (!isLost(error)) return null;
   const reason = error.code === 'not_found' ? 'archive_incomplete' : 'archive_damaged';
-  const remedy = 'bring the right file back (the last part of its name is the SHA-256 of its bytes)';
-  return `${reason}: ${error.message}; ${remedy}, then: ${command}`;
+  return `${reason}: ${error.message}; ${lostRemedy}, then: ${command}`;
 }
 
 export function approveCommand(id: number): string {

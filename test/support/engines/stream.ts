@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Kafka } from 'kafkajs';
 import { Registry } from 'prom-client';
+import { afterAll, inject } from 'vitest';
 import type { Endpoints } from '../../../deploy/local/config.ts';
 import { ContainerWriter } from '../../../pipelines/changes/container-writer.ts';
 import { type Change, headerBytes } from '../../../pipelines/changes/record.ts';
@@ -45,6 +46,19 @@ export interface StreamHarness {
   /** The environment for a process that shares these names. */
   environment: Record<string, string>;
   close(): Promise<void>;
+}
+
+/** Returns a function that makes a harness on the suite's engines. All harnesses are closed after the suite. */
+export function streamHarnesses(): () => Promise<StreamHarness> {
+  const made: StreamHarness[] = [];
+  afterAll(async () => {
+    for (const harness of made) await harness.close();
+  });
+  return async () => {
+    const harness = await makeStreamHarness(inject('endpoints'));
+    made.push(harness);
+    return harness;
+  };
 }
 
 /** Prepares topics and schemas for all `registers`; `ids` are the schema ids of the first. */

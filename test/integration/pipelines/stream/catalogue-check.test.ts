@@ -1,4 +1,4 @@
-import { afterAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { compareCatalogue } from '../../../../pipelines/stream/catalogue-check.ts';
 import { takeProduced } from '../../../../pipelines/stream/produce.ts';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
@@ -6,25 +6,16 @@ import { changesTopic, editionsTopic } from '../../../../schemas/registers.ts';
 import {
   baseline,
   freezeTestEdition,
-  makeStreamHarness,
   nextDay,
   produceDependencies,
   produceTestEdition,
-  type StreamHarness,
   startMaterialize,
+  streamHarnesses,
 } from '../../../support/engines/stream.ts';
 
 // The catalogue is compared with Kafka and ClickHouse, and takes over what Kafka has.
 const register = 'padron_reducido';
-const harnesses: StreamHarness[] = [];
-const newHarness = async () => {
-  const harness = await makeStreamHarness(inject('endpoints'));
-  harnesses.push(harness);
-  return harness;
-};
-afterAll(async () => {
-  for (const harness of harnesses) await harness.close();
-});
+const newHarness = streamHarnesses();
 
 test('an edition whose record is in Kafka is noted as produced, and is not produced again', async () => {
   const harness = await newHarness();

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { avroType, headerBytes } from '../../../../pipelines/changes/record.ts';
 import { editionPartitions } from '../../../../pipelines/editions/editions.ts';
 import { produceEdition } from '../../../../pipelines/stream/produce.ts';
@@ -17,24 +17,16 @@ import {
   currentState,
   expectedState,
   freezeTestEdition,
-  makeStreamHarness,
   nextDay,
   produceDependencies,
   produceTestEdition,
   type StreamHarness,
   startMaterialize,
+  streamHarnesses,
 } from '../../../support/engines/stream.ts';
 
 const register = 'padron_reducido';
-const harnesses: StreamHarness[] = [];
-const newHarness = async () => {
-  const harness = await makeStreamHarness(inject('endpoints'));
-  harnesses.push(harness);
-  return harness;
-};
-afterAll(async () => {
-  for (const harness of harnesses) await harness.close();
-});
+const newHarness = streamHarnesses();
 
 describe('two editions', () => {
   const first = baseline(20_000);

@@ -48,14 +48,13 @@ const send = () =>
     [webhook],
   );
 
+/** Orders a recovery of all failed deliveries of the webhook. */
+const recoverAll = async () =>
+  (await createRecovery(harness.pool, webhook, { from, before: null, states: ['agotada'], isSimulated: false }))!;
+
 it('another process goes on after a death: uncommitted work is repeated, and no delivery is sent twice', async () => {
   await insertFailed(30);
-  const recovery = (await createRecovery(harness.pool, webhook, {
-    from,
-    before: null,
-    states: ['agotada'],
-    isSimulated: false,
-  }))!;
+  const recovery = await recoverAll();
   expect(recovery.total).toBe(30);
   expect(await advanceRecovery(harness.pool, limits)).toEqual({ wake: webhook });
   expect(await due()).toBe(7);
@@ -82,8 +81,7 @@ it('dying after any of its calls, also after the commit, loses nothing and makes
   for (let died = true; died; calls += 1) {
     ({ id: webhook } = await harness.webhook(await harness.account(), 'https://example.com/'));
     await insertFailed(10);
-    const wanted = { from, before: null, states: ['agotada'] as const, isSimulated: false };
-    const { id } = (await createRecovery(harness.pool, webhook, wanted))!;
+    const { id } = await recoverAll();
     const fuse = new Fuse(calls);
     try {
       for (let left = true; left; ) left = (await advanceRecovery(fuse.pool(harness.pool), limits)) !== null;
@@ -105,12 +103,7 @@ it('dying after any of its calls, also after the commit, loses nothing and makes
 
 it('several processes share recoveries, and none makes a delivery due twice', async () => {
   await insertFailed(60);
-  const recovery = (await createRecovery(harness.pool, webhook, {
-    from,
-    before: null,
-    states: ['agotada'],
-    isSimulated: false,
-  }))!;
+  const recovery = await recoverAll();
   const ample = { ...limits, maxDue: 1_000 };
   for (;;) {
     await Promise.all(Array.from({ length: 4 }, () => advanceRecovery(harness.pool, ample)));
@@ -123,12 +116,7 @@ it('several processes share recoveries, and none makes a delivery due twice', as
 
 it('a delivery that fails again after the recovery was created is left out', async () => {
   await insertFailed(3);
-  const recovery = (await createRecovery(harness.pool, webhook, {
-    from,
-    before: null,
-    states: ['agotada'],
-    isSimulated: false,
-  }))!;
+  const recovery = await recoverAll();
   await harness.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '_2'", [
     webhook,
   ]);

@@ -1,31 +1,13 @@
 import { expect, test } from 'vitest';
-import type { ServedRegister, ServedRegisters } from '../../../../api/catalogue.ts';
+import type { ServedRegisters } from '../../../../api/catalogue.ts';
 import { makeFindRecord } from '../../../../api/queries/current-rows.ts';
 import type { StoredRow } from '../../../../api/queries/look-up.ts';
 import { type RegisterName, registers } from '../../../../schemas/registers.ts';
+import { servedRegister } from '../../../support/api/served-catalogue.ts';
 import { monthlyCells, ubigeos } from '../../../support/api/taxpayer-records.ts';
 
 const ruc = '20990000019';
 const all = ['padron_reducido', 'padron_mensual', 'agentes_retencion', 'buenos_contribuyentes'] as const;
-
-function served(register: RegisterName, number = 1): ServedRegister {
-  const publishedAt = new Date(Date.UTC(2026, 10, number));
-  const fechaDato = `2026-11-0${number}`;
-  return {
-    edition: {
-      register,
-      number,
-      fechaDato,
-      publishedAt,
-      materialisedAt: publishedAt,
-      sha256: null,
-      changedAt: publishedAt,
-      isNextUnfinished: false,
-    },
-    modifiedAt: publishedAt,
-    source: { registro: register, fecha_dato: fechaDato, publicado_en: '', cargado_en: null, sha256: null },
-  };
-}
 
 function row(register: RegisterName, cells: readonly string[], version = 1): StoredRow {
   return { register: registers[register].code, version, isDeleted: false, cells };
@@ -44,9 +26,9 @@ function makeHarness(loaded: readonly RegisterName[], rows: readonly StoredRow[]
     catalogue: {
       async snapshot() {
         asked.push('catalogue');
-        return Object.fromEntries(loaded.map((name) => [name, served(name)])) as ServedRegisters;
+        return Object.fromEntries(loaded.map((name) => [name, servedRegister(name)])) as ServedRegisters;
       },
-      edition: async (register, number) => served(register, number),
+      edition: async (register, number) => servedRegister(register, number),
     },
     taxpayers: {
       async find() {

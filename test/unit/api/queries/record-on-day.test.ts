@@ -1,32 +1,14 @@
 import { expect, test } from 'vitest';
-import type { ServedRegister, ServedRegisters } from '../../../../api/catalogue.ts';
+import type { ServedRegisters } from '../../../../api/catalogue.ts';
 import { makeFindRecordOnDay } from '../../../../api/queries/record-on-day.ts';
 import type { EarlierRow } from '../../../../api/queries/register-changes.ts';
-import { padronReducido, type RegisterName, registers } from '../../../../schemas/registers.ts';
+import { padronReducido, registers } from '../../../../schemas/registers.ts';
+import { servedRegister } from '../../../support/api/served-catalogue.ts';
 import { ubigeos } from '../../../support/api/taxpayer-records.ts';
 
 const ruc = '20990000019';
 const day = '2026-11-03';
 const cells = (estado: string) => padronReducido.columns.map(({ name }) => (name === 'estado' ? estado : '-'));
-
-function served(register: RegisterName, number: number): ServedRegister {
-  const publishedAt = new Date(Date.UTC(2026, 10, number));
-  const fechaDato = `2026-11-0${number}`;
-  return {
-    edition: {
-      register,
-      number,
-      fechaDato,
-      publishedAt,
-      materialisedAt: publishedAt,
-      sha256: null,
-      changedAt: publishedAt,
-      isNextUnfinished: false,
-    },
-    modifiedAt: publishedAt,
-    source: { registro: register, fecha_dato: fechaDato, publicado_en: '', cargado_en: null, sha256: null },
-  };
-}
 
 /**
  * Edition 5 wrote the RUC's current row, and the request is for edition 3. `histories` holds the result of each reading
@@ -36,7 +18,7 @@ function makeHarness(
   histories: readonly (readonly EarlierRow[])[],
   options: { columns?: readonly string[]; loaded?: ServedRegisters; firstDay?: string | null } = {},
 ) {
-  const { loaded = { padron_reducido: served('padron_reducido', 3) }, firstDay = null } = options;
+  const { loaded = { padron_reducido: servedRegister('padron_reducido', 3) }, firstDay = null } = options;
   const today = padronReducido.columns.map(({ name }) => name);
   const asked: string[] = [];
   let reading = 0;

@@ -6,6 +6,7 @@ import { type CheckInput, supplierCheckOf } from '../../../../api/supplier/check
 import { supplierCheck } from '../../../../schemas/http/supplier.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 import type { Sanction } from '../../../../schemas/sanctions.ts';
+import { servedRegister } from '../../../support/api/served-catalogue.ts';
 import { recordOf } from '../../../support/api/taxpayer-records.ts';
 
 const ruc = '20990000019';
@@ -30,26 +31,12 @@ interface Case {
 }
 
 function served(name: RegisterName, fechaDato: string): ServedRegister {
+  const { edition, source } = servedRegister(name);
   const publishedAt = new Date(`${fechaDato}T08:00:00Z`);
   return {
-    edition: {
-      register: name,
-      number: 1,
-      fechaDato,
-      publishedAt,
-      materialisedAt: publishedAt,
-      sha256: null,
-      changedAt: publishedAt,
-      isNextUnfinished: false,
-    },
+    edition: { ...edition, fechaDato, publishedAt, materialisedAt: publishedAt, changedAt: publishedAt },
     modifiedAt: null,
-    source: {
-      registro: name,
-      fecha_dato: fechaDato,
-      publicado_en: '2026-11-26T03:00:00-05:00',
-      cargado_en: null,
-      sha256: null,
-    },
+    source: { ...source, fecha_dato: fechaDato, publicado_en: '2026-11-26T03:00:00-05:00' },
   };
 }
 
