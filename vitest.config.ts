@@ -5,7 +5,8 @@ import { SlowFilesFirst } from './test/support/process/slow-files-first.ts';
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
 // their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a
 // time, and three whole products, because they wait more than they compute.
-const longTimeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
+// A condition is waited for as long as a busy machine may need. The default of `expect.poll` is one second.
+const longTimeouts = { testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 30_000 } } };
 
 export default defineConfig({
   test: {
@@ -16,7 +17,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
-          testTimeout: 30_000,
+          ...longTimeouts,
           // Starting a process and loading the product again for each file took two thirds of the CPU time of these files.
           pool: 'threads',
           isolate: false,

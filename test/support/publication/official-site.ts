@@ -41,6 +41,8 @@ export class FaultyOfficialSite extends OfficialSite {
   readonly asked: string[] = [];
   /** Called when a fault has cut an answer, so that a test can change the file at this moment. */
   onCut: (() => void) | null = null;
+  /** Resolves when the client has taken so many bytes of the file. A cut that came earlier would overtake them. */
+  whenTaken: (bytes: number) => Promise<unknown> = () => new Promise((resolve) => setTimeout(resolve, 300));
   #left = Number.POSITIVE_INFINITY;
 
   /** Called before the fault. It returns true when it has answered the request itself. */
@@ -145,8 +147,7 @@ export class FaultyOfficialSite extends OfficialSite {
     });
     response.write(part, () => {
       if (fault.mode === 'truncated') response.end();
-      // The bytes need time to leave, because a reset would overtake them.
-      else if (fault.mode === 'reset') setTimeout(() => response.destroy(), 300);
+      else if (fault.mode === 'reset') void this.whenTaken(from + part.length).finally(() => response.destroy());
       this.onCut?.();
     });
   }

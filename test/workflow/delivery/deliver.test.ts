@@ -61,7 +61,7 @@ describe('a webhook whose receiver fails for ever', () => {
     });
     expect(at).toHaveLength(10);
     const waits = at.slice(1).map((time, index) => Math.round((time - at[index]!) / 1_000));
-    expect(waits.map((seconds, index) => Math.abs(seconds - defaultSchedule.delaysMs[index]! / 1_000) <= 3)).toEqual(
+    expect(waits.map((seconds, index) => Math.abs(seconds - defaultSchedule.delaysMs[index]! / 1_000) <= 10)).toEqual(
       Array(9).fill(true),
     );
     expect((at.at(-1)! - at[0]!) / 3_600_000).toBeCloseTo(75.58, 1);

@@ -150,5 +150,5 @@ async function waitForFeed(target: string, isThere: (events: FeedEvent[]) => boo
     const events = await readFeed(target);
     expect(isThere(events)).toBe(true);
     return events;
-  });
+  }, 20_000);
 }

@@ -24,7 +24,7 @@ const requests: Record<string, (port: number) => Promise<unknown>> = {
     makePool(`postgres://u:secret@localhost:${port}/x`, 'test', 1).query('SELECT 1'),
   Kafka: (port) => makeKafka(`127.0.0.1:${port}`, 'test', makeLogger('test', 'fatal')).admin().connect(),
   ClickHouse: (port) =>
-    makeClickhouse(`http://u:secret@127.0.0.1:${port}/x`, 'test', { requestTimeoutMs: 1_000, connections: 1 }).query({
+    makeClickhouse(`http://u:secret@127.0.0.1:${port}/x`, 'test', { requestTimeoutMs: 20_000, connections: 1 }).query({
       query: 'SELECT 1',
     }),
   "ClickHouse's migrations": (port) => migrateClickhouse(`http://u:secret@127.0.0.1:${port}/x`),

@@ -33,7 +33,7 @@ function sleeper(command = 'sleep 60'): number {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  await expect.poll(condition, { timeout: 4_000, interval: 20 }).toBe(true);
+  await expect.poll(condition, { interval: 20 }).toBe(true);
 }
 
 test('a process is distinguished from a later one with the same number', async () => {
@@ -97,7 +97,7 @@ test('left-over processes are ended with their children; a reused number is left
   expect(lines).toEqual([`kafka: process ${left.pid} is left from a stack that crashed, ending it`]);
 });
 
-test('a left-over that ignores the request to end is killed', { timeout: 15_000 }, async () => {
+test('a left-over that ignores the request to end is killed', async () => {
   const left = identify(sleeper('trap "" TERM; while :; do sleep 1; done'))!;
   writeFileSync(path.join(folder, 'kafka.pid'), JSON.stringify(left));
   await endLeftovers(folder, () => undefined);

@@ -1,13 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { makeLoopMetrics } from '../../../../pipelines/consumers/batch.ts';
 import { LagWatch, type LagWatchOptions } from '../../../../pipelines/consumers/membership.ts';
 
-async function watchFor(
-  ms: number,
-  options: Partial<LagWatchOptions> & { committed: () => number[] },
-): Promise<string[]> {
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Returns the partitions that a watch of 300 ms reports as stuck. */
+async function stuckPartitions(options: Partial<LagWatchOptions> & { committed: () => number[] }): Promise<string[]> {
   const stuck: string[] = [];
   const watch = new LagWatch({
     offsets: { ends: async () => [100, 100], committed: async () => options.committed(), close: async () => {} },
@@ -22,21 +26,21 @@ async function watchFor(
     onStuck: (topic, partition, lag) => stuck.push(`${topic}/${partition} ${lag}`),
     ...options,
   });
-  await sleep(ms);
+  await vi.advanceTimersByTimeAsync(300);
   watch.stop();
   return [...new Set(stuck)];
 }
 
 test('a partition with lag that does not move is reported; one without lag is not', async () => {
-  expect(await watchFor(300, { committed: () => [40, 100] })).toEqual(['topic/0 60']);
+  expect(await stuckPartitions({ committed: () => [40, 100] })).toEqual(['topic/0 60']);
 });
 
 test('a partition that moves, works, is stopped on purpose or belongs to another process is not reported', async () => {
   let moving = 0;
-  expect(await watchFor(300, { committed: () => [Math.min(90, moving++), 100] })).toEqual([]);
-  expect(await watchFor(300, { committed: () => [40, 100], lastActivity: () => Date.now() })).toEqual([]);
-  expect(await watchFor(300, { committed: () => [40, 100], isStopped: () => true })).toEqual([]);
-  expect(await watchFor(300, { committed: () => [40, 100], assigned: () => [1] })).toEqual([]);
+  expect(await stuckPartitions({ committed: () => [Math.min(90, moving++), 100] })).toEqual([]);
+  expect(await stuckPartitions({ committed: () => [40, 100], lastActivity: () => Date.now() })).toEqual([]);
+  expect(await stuckPartitions({ committed: () => [40, 100], isStopped: () => true })).toEqual([]);
+  expect(await stuckPartitions({ committed: () => [40, 100], assigned: () => [1] })).toEqual([]);
 });
 
 test('no partition is stuck while the broker does not answer', async () => {
@@ -46,5 +50,5 @@ test('no partition is stuck while the broker does not answer', async () => {
     if (count % 4 === 0) throw new Error('no broker');
     return [40, 100];
   };
-  expect(await watchFor(300, { committed })).toEqual([]);
+  expect(await stuckPartitions({ committed })).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { dateOf } from '../../../../pipelines/registers/dating.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import type { SiteAccess } from '../../../../pipelines/registers/site.ts';
@@ -14,12 +14,14 @@ let site: FaultyOfficialSite;
 let access: SiteAccess;
 
 beforeEach(async () => {
+  // A test that runs at midnight must not see two days.
+  vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-27T15:00:00Z') });
   site = new FaultyOfficialSite();
   await site.start();
   const dispatcher = makeEgressDispatcher(policy, {
-    connectTimeoutMs: 1_000,
-    headersTimeoutMs: 1_000,
-    bodyIdleTimeoutMs: 1_000,
+    connectTimeoutMs: 20_000,
+    headersTimeoutMs: 20_000,
+    bodyIdleTimeoutMs: 20_000,
     connectionsPerOrigin: 1,
     keepAliveMs: 1_000,
   });
@@ -28,6 +30,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await access.dispatcher.close();
   await site.close();
+  vi.useRealTimers();
 });
 
 function dating(register: RegisterName, lastModified: string | null, text: string | null = null) {
@@ -86,7 +89,7 @@ describe('a register dated by its download', () => {
     site.placePage('/pagina.html', `<div class="titulo">${writtenDay(1)}</div>`);
     expect(await dating('padron_reducido', null)).toEqual({ undated: expect.stringContaining('has not come') });
     site.placePage('/pagina.html', `<div class="titulo">${writtenDay(0)}</div>`);
-    expect(await dating('padron_reducido', null)).toMatchObject({ fechaDato: limaDay(new Date()) });
+    expect(await dating('padron_reducido', null)).toMatchObject({ fechaDato: '2026-11-27' });
   });
 
   it('asks its page where Last-Modified is of a time that no register can have', async () => {
@@ -98,7 +101,7 @@ describe('a register dated by its download', () => {
 
   it('is never of a day after today', async () => {
     const ahead = await dating('padron_reducido', modified(new Date(Date.now() + 20 * 3_600_000).toISOString()));
-    expect(ahead).toMatchObject({ fechaDato: limaDay(new Date()) });
+    expect(ahead).toMatchObject({ fechaDato: '2026-11-27' });
     expect((ahead as { publishedAt: Date }).publishedAt.getTime()).toBeLessThanOrEqual(Date.now());
   });
 });

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type DownloadLimits, type DownloadProgress, download } from '../../../../pipelines/registers/download.ts';
 import { probeSite, readPage, type SiteAccess } from '../../../../pipelines/registers/site.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
@@ -11,7 +12,7 @@ import { FaultyOfficialSite } from '../../../support/publication/official-site.t
 const policy = { allowPrivateTargets: true, allowHttp: true };
 const limits: DownloadLimits = {
   maxBytes: 10_000_000,
-  stallTimeoutMs: 300,
+  stallTimeoutMs: 20_000,
   maxFailuresWithoutProgress: 3,
   progressBytes: 50_000,
   firstPauseMs: 5,
@@ -32,10 +33,11 @@ beforeEach(async () => {
   await site.start();
   site.publish(bytes, published);
   folder = await mkdtemp(join(tmpdir(), 'padron-download-'));
+  site.whenTaken = whenOnDisk;
   const dispatcher = makeEgressDispatcher(policy, {
-    connectTimeoutMs: 1_000,
-    headersTimeoutMs: 1_000,
-    bodyIdleTimeoutMs: 5_000,
+    connectTimeoutMs: 20_000,
+    headersTimeoutMs: 20_000,
+    bodyIdleTimeoutMs: 20_000,
     connectionsPerOrigin: 2,
     keepAliveMs: 1_000,
   });
@@ -43,6 +45,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.useRealTimers();
   await access.dispatcher.close();
   await site.close();
   await rm(folder, { recursive: true, force: true });
@@ -67,6 +70,12 @@ async function expectWhole(downloaded: Awaited<ReturnType<typeof take>>, expecte
     .update(await readFile(join(folder, 'file.part')))
     .digest('hex');
   expect(kept).toBe(expected);
+}
+
+/** Waits until the part on disk has so many bytes. */
+async function whenOnDisk(bytes: number): Promise<void> {
+  const size = () => statSync(join(folder, 'file.part'), { throwIfNoEntry: false })?.size ?? 0;
+  await expect.poll(size, { interval: 5 }).toBeGreaterThanOrEqual(bytes);
 }
 
 const gets = () => site.requests.filter((request) => request.method === 'GET');
@@ -152,7 +161,11 @@ describe('download', () => {
 
   it('gives up a silent connection and goes on', async () => {
     site.misbehave({ mode: 'stall', afterBytes: 200_000, times: 1 });
-    await expectWhole(await take());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const taking = take();
+    await whenOnDisk(200_000);
+    vi.advanceTimersByTime(limits.stallTimeoutMs);
+    await expectWhole(await taking);
     expect(gets()[1]!.range).toBe('bytes=200000-');
   });
 

@@ -14,11 +14,9 @@ it('a notification between reset and wait is not lost; one before the reset is f
   const notifier = new Notifier();
   notifier.reset();
   notifier.notify();
-  await notifier.wait(longMs);
+  expect(await notifier.wait(longMs)).toBe(true);
   notifier.reset();
-  const began = performance.now();
-  await notifier.wait(30);
-  expect(performance.now() - began).toBeGreaterThanOrEqual(25);
+  expect(await notifier.wait(30)).toBe(false);
 });
 
 it('the timeout of an earlier wait does not end the next one', async () => {

@@ -1,9 +1,17 @@
 import { INVALID_SPAN_CONTEXT, trace } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { makeDeliveryMetrics, reportAttempt } from '../../../../workflows/delivery/metrics.ts';
 import { claimedDelivery } from '../../../support/delivery/claimed-delivery.ts';
 import { silentLog } from '../../../support/watch/harness.ts';
+
+// The clock stands still, so that each delivery is exactly as old as its test says.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 

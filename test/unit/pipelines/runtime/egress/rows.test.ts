@@ -8,9 +8,9 @@ import { refusedAddresses, refusedTargets, resolveInside } from '../../../../sup
 
 const policy: EgressPolicy = { allowPrivateTargets: false, ownBaseUrls: ['https://api.padron.pe'] };
 const limits = {
-  connectTimeoutMs: 2_000,
-  headersTimeoutMs: 2_000,
-  bodyIdleTimeoutMs: 2_000,
+  connectTimeoutMs: 20_000,
+  headersTimeoutMs: 20_000,
+  bodyIdleTimeoutMs: 20_000,
   connectionsPerOrigin: 1,
   keepAliveMs: 1_000,
 };
