@@ -5,7 +5,7 @@ import { recordedEnds } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import { highestVersion } from './progress.ts';
+import { hasVersionFrom, versionAbove } from './progress.ts';
 import { type EditionRecord, editionRecords, readTail, type Tail, type TailDependencies } from './tail.ts';
 
 export interface CheckDependencies extends TailDependencies {
@@ -35,8 +35,8 @@ export interface CatalogueCheck {
 
 /**
  * - `kafka` reads Kafka's end offsets, and only those records that lie after the offsets which the catalogue knows.
- * - `all` also asks ClickHouse for its highest version (a scan of one column). Both stop as soon as they have found an
- *   edition that the catalogue lacks.
+ * - `all` also asks ClickHouse for versions above the head, and for the last served one. Both stop as soon as they have
+ *   found an edition that the catalogue lacks.
  * - `adoption` looks everywhere, so that `newest` and `records` are complete.
  */
 export type CheckScope = 'kafka' | 'all' | 'adoption';
@@ -61,10 +61,11 @@ export async function compareCatalogue(
   // than the head at the end, which is reported as a problem.
   let newest = Math.max(before, ...records.map(({ edition }) => edition));
   const isDone = () => scope !== 'adoption' && newest > before;
-  let stored: number | null = null;
+  let isBehind = false;
   if (scope !== 'kafka' && !isDone()) {
-    stored = await highestVersion(clickhouse, register);
-    newest = Math.max(newest, stored);
+    const above = await versionAbove(clickhouse, register, before);
+    newest = Math.max(newest, above);
+    isBehind = above === 0 && served > 0 && !(await hasVersionFrom(clickhouse, register, served));
   }
   if (!isDone()) newest = Math.max(newest, await newestChange(dependencies, changes));
   // The head is read after Kafka and ClickHouse. An edition gets its row in the catalogue before its first record, so an
@@ -75,7 +76,7 @@ export async function compareCatalogue(
   let problem: string | null = null;
   if (newest > edition) problem = aheadText(register, edition, newest);
   else if (other !== null) problem = otherText(register, other);
-  else if (stored !== null && stored < served) problem = behindText(register, stored, served);
+  else if (isBehind) problem = behindText(register, await versionAbove(clickhouse, register, 0), served);
   else dependencies.read?.set(register, { edition, changes: changes.ends, editions: editions.ends });
   return { edition, newest: Math.max(newest, edition), records: lacked, problem };
 }

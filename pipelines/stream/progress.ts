@@ -74,31 +74,46 @@ export async function checkMaterialised(
 }
 
 /**
+ * The version of the register's own rows, and 0 for all others. `edition_index` (schemas/clickhouse) has this expression
+ * for each register, so a condition on it reads only few rows of the table.
+ */
+const versionOf = (register: RegisterName) => `if(register = ${registers[register].code}, version, 0)`;
+
+/**
  * Counts the distinct keys whose rows have this version (the number of the edition that wrote them). `countSettings`
  * makes ClickHouse group in the table's own order, so that only one key is in memory at a time.
  */
 export function countAtVersion(clickhouse: ClickHouseClient, register: RegisterName, version: number): Promise<number> {
-  const keys = 'SELECT ruc FROM taxpayer WHERE register = {register:UInt8} AND version = {version:UInt64} GROUP BY ruc';
-  return count(clickhouse, keys, { register: registers[register].code, version });
+  const keys = `SELECT ruc FROM taxpayer WHERE register = {register:UInt8} AND version = {version:UInt64}
+    AND ${versionOf(register)} = {version:UInt64} GROUP BY ruc`;
+  const query = `SELECT count() AS found FROM (${keys})`;
+  return numberFrom(clickhouse, query, { register: registers[register].code, version });
 }
 
 /** Counts the distinct keys that the edition changed. */
 function countInHistory(clickhouse: ClickHouseClient, register: RegisterName, edition: number): Promise<number> {
   const keys =
     'SELECT ruc FROM register_change WHERE register = {register:UInt8} AND edition = {edition:UInt64} GROUP BY ruc';
-  return count(clickhouse, keys, { register: registers[register].code, edition });
+  const query = `SELECT count() AS found FROM (${keys})`;
+  return numberFrom(clickhouse, query, { register: registers[register].code, edition });
 }
 
-/** The highest version that a row of the register has; 0 if it has no rows. */
-export async function highestVersion(clickhouse: ClickHouseClient, register: RegisterName): Promise<number> {
-  const result = await clickhouse.query({
-    query: 'SELECT max(version) AS found FROM taxpayer WHERE register = {register:UInt8}',
-    query_params: { register: registers[register].code },
-    format: 'JSONEachRow',
-    clickhouse_settings: countSettings,
-  });
-  const [row] = await result.json<{ found: string }>();
-  return Number(row!.found);
+/** The highest version above `edition` that a row of the register has; 0 if no row has one. */
+export function versionAbove(clickhouse: ClickHouseClient, register: RegisterName, edition: number): Promise<number> {
+  const query = `SELECT max(version) AS found FROM taxpayer
+    WHERE register = {register:UInt8} AND ${versionOf(register)} > {edition:UInt64}`;
+  return numberFrom(clickhouse, query, { register: registers[register].code, edition });
+}
+
+/** Whether a row of the register has this version or a higher one. The search ends at the first such row. */
+export async function hasVersionFrom(
+  clickhouse: ClickHouseClient,
+  register: RegisterName,
+  edition: number,
+): Promise<boolean> {
+  const query = `SELECT count() AS found FROM (SELECT 1 FROM taxpayer
+    WHERE register = {register:UInt8} AND ${versionOf(register)} >= {edition:UInt64} LIMIT 1)`;
+  return (await numberFrom(clickhouse, query, { register: registers[register].code, edition })) > 0;
 }
 
 const countSettings = {
@@ -109,9 +124,13 @@ const countSettings = {
   output_format_json_quote_64bit_integers: 1,
 } as const;
 
-async function count(clickhouse: ClickHouseClient, keys: string, values: Record<string, number>): Promise<number> {
+async function numberFrom(
+  clickhouse: ClickHouseClient,
+  query: string,
+  values: Record<string, number>,
+): Promise<number> {
   const result = await clickhouse.query({
-    query: `SELECT count() AS found FROM (${keys})`,
+    query,
     query_params: values,
     format: 'JSONEachRow',
     clickhouse_settings: countSettings,

@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest';
+import type { ClickHouseClient } from '../../../../pipelines/runtime/clickhouse.ts';
 import { compareCatalogue } from '../../../../pipelines/stream/catalogue-check.ts';
 import { takeProduced } from '../../../../pipelines/stream/produce.ts';
-import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
-import { changesTopic, editionsTopic } from '../../../../schemas/registers.ts';
+import {
+  checkMaterialised,
+  countAtVersion,
+  hasVersionFrom,
+  versionAbove,
+} from '../../../../pipelines/stream/progress.ts';
+import { changesTopic, editionsTopic, registerNames } from '../../../../schemas/registers.ts';
 import {
   baseline,
   freezeTestEdition,
@@ -90,4 +96,33 @@ test('what Kafka or ClickHouse has beyond the catalogue is found, complete or no
   await expect.poll(async () => (await check()).newest, { timeout: 60_000 }).toBe(2);
   await loop.stop();
   expect((await check()).problem).toMatch(/^stream_ahead: .* has edition 2 of padron_reducido, .* ends at 1/);
+});
+
+test("a register's rows of an edition are found by an index, without reading all rows", async () => {
+  const { clickhouse } = await newHarness();
+  // The rows of all registers lie beside one another. Only the last rows are of a later edition.
+  await clickhouse.command({
+    query: `INSERT INTO taxpayer SELECT number, 1 + number % 7, if(number < 39990, 5, 100), 0, '' FROM numbers(40000)`,
+  });
+  const planOf = async (ask: (client: ClickHouseClient) => Promise<unknown>) => {
+    let plan = '';
+    const explaining = {
+      query: async ({ query, query_params = {} }: { query: string; query_params?: Record<string, unknown> }) => {
+        const format = 'TabSeparatedRaw';
+        const answer = await clickhouse.query({ query: `EXPLAIN indexes = 1 ${query}`, query_params, format });
+        plan = await answer.text();
+        return { json: async () => [{ found: '0' }] };
+      },
+    };
+    await ask(explaining as unknown as ClickHouseClient);
+    return plan;
+  };
+  for (const name of registerNames) {
+    for (const ask of [versionAbove, hasVersionFrom, countAtVersion]) {
+      const plan = await planOf((client) => ask(client, name, 50));
+      const [, read, all] = /Name: edition_index\n(?:.*\n)*?.*Granules: (\d+)\/(\d+)/.exec(plan) ?? [plan];
+      expect(Number(all), `${name}: ${plan}`).toBeGreaterThan(300);
+      expect(Number(read)).toBeLessThanOrEqual(8);
+    }
+  }
 });
