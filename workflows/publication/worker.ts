@@ -135,10 +135,15 @@ export interface PublicationEngines
 }
 
 /**
- * Small registers share two child processes (`KeptProcess` in job-process.ts). A process ends after this time without a
- * job. The pause between two registers of a morning is shorter, so the next register finds the processes running.
+ * Small jobs share two child processes (`KeptProcess` in job-process.ts). A process ends after this time without a job.
+ * The pause between two registers of a morning is shorter, so the next register finds the processes running.
  */
 const keptIdleMs = 30_000;
+/**
+ * An edition with more changes than this is produced by a process of its own, so that no other edition waits for it. The
+ * daily register changes some 28,000 rows a day, which takes a second.
+ */
+const maxSharedChanges = 200_000;
 
 interface WorkerDependencies extends PublicationDependencies {
   guard: CatalogueGuard;
@@ -157,8 +162,9 @@ function makePublicationDependencies(engines: PublicationEngines): WorkerDepende
     differences: new KeptProcess(differenceProgram, keptIdleMs),
     producer: new KeptProcess(producerProgram, keptIdleMs),
   };
-  /** Small registers share these processes, one job at a time. A large register's job gets a process of its own. */
-  const kept = (register: RegisterName) => (registerModules[register].format.size === 'small' ? processes : undefined);
+  /** Small registers share this process, one job at a time. A large register's job gets a process of its own. */
+  const runOf = (register: RegisterName) =>
+    registerModules[register].format.size === 'small' ? processes.differences.run : undefined;
   return {
     ...engines,
     ...settings,
@@ -167,29 +173,24 @@ function makePublicationDependencies(engines: PublicationEngines): WorkerDepende
     zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
     observe: makePublicationMetrics(engines.metrics, pool),
     editionsToRepublish: (register) => editionsToRepublish(stream, register),
-    compare: (input, report, signal) =>
-      runInChild('compare', input, report, signal, kept(input.register)?.differences.run),
-    correct: (input, report, signal) =>
-      runInChild('correct', input, report, signal, kept(input.register)?.differences.run),
+    compare: (input, report, signal) => runInChild('compare', input, report, signal, runOf(input.register)),
+    correct: (input, report, signal) => runInChild('correct', input, report, signal, runOf(input.register)),
     async rebuildIndex(register, edition, report, signal) {
       const changeFiles = await localChangeFiles(engines, register, edition);
-      const run = kept(register)?.differences.run;
-      await runInChild('rebuild', { register, workDir, changeFiles }, report, signal, run);
+      await runInChild('rebuild', { register, workDir, changeFiles }, report, signal, runOf(register));
     },
     async produce({ register, edition, mode, acknowledged }, report, signal) {
-      const row = await findEdition(pool, register, edition);
-      const sha256 = row!.change_file_sha256;
+      const { change_file_sha256: sha256, changes } = (await findEdition(pool, register, edition))!;
       const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
       if (mode === 'once' && (await takeProduced(stream, { register, edition, changeFile }))) return;
       const again = mode === 'again';
-      const run = kept(register)?.producer.run;
       const input = {
         register,
         edition,
         changeFile,
         again,
         ...(acknowledged && { acknowledged }),
-        ...(run && { run }),
+        ...(changes <= maxSharedChanges && { run: processes.producer.run }),
       };
       await produceEdition(stream, input, report, signal);
     },
