@@ -44,12 +44,16 @@ export interface ChangeBatch {
 export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
 
 export const loopLimits = {
-  maxBytesPerPartition: 16 * 1024 * 1024,
-  /** Limit for the bytes of one fetch. The process needs some 20 bytes of memory for each byte of records. */
-  maxBytesPerFetch: 16 * 1024 * 1024,
+  /** Limit for the bytes of one batch. Larger batches are fewer inserts, but longer work without a heartbeat. */
+  maxBytesPerPartition: 8 * 1024 * 1024,
+  /**
+   * Limit for the bytes of one fetch. The client fetches again only when all batches of a fetch are done. A fetch has
+   * several batches, so that this process makes the rows of one while ClickHouse stores the rows of another.
+   */
+  maxBytesPerFetch: 32 * 1024 * 1024,
   minBytes: 1024 * 1024,
   maxWaitMs: 100,
-  concurrentPartitions: 2,
+  concurrentPartitions: 4,
   sessionTimeoutMs: 30_000,
   rebalanceTimeoutMs: 60_000,
   heartbeatMs: 3_000,

@@ -1,4 +1,5 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import { readRecordsFast } from '../stream/fetched-records.ts';
 import { connectOffsets } from '../stream/kafka.ts';
 import { type LoopLimits, type LoopOptions, loopLimits } from './batch.ts';
 import { LagWatch, Membership } from './membership.ts';
@@ -16,6 +17,7 @@ export async function runLoop(options: LoopOptions) {
   const { kafka, group, topics, log, metrics } = options;
   const limits = { ...loopLimits, ...options.limits };
   const names = topics.map(({ topic }) => topic);
+  readRecordsFast();
   const offsets = await connectOffsets(kafka);
   const consumer = makeConsumer(kafka, group, limits);
   const membership = new Membership(consumer);

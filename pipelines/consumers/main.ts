@@ -124,7 +124,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
           materializeGroup(prefix),
         ),
         // `watch` makes no large inserts, so small fetches are enough.
-        limits: { maxBytesPerPartition: 4 * 1024 * 1024, maxBytesPerFetch: 4 * 1024 * 1024 },
+        limits: { maxBytesPerPartition: 4 * 1024 * 1024, maxBytesPerFetch: 4 * 1024 * 1024, concurrentPartitions: 2 },
       };
     },
   };

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { Histogram, type Registry } from 'prom-client';
 import { bulkInsertSettings, type ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { BatchHandler } from './batch.ts';
@@ -23,7 +24,12 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   });
   const free: { taxpayers: TaxpayerRows; companies: CompanyNames }[] = [];
   const tables = { ...servingTables, words: wordTable };
+  let turn = Promise.resolve();
   return async (batch) => {
+    // The batches of a fetch begin together. Each makes its rows in another round of the event loop, so that heartbeats
+    // and answers of ClickHouse get their turn between two of them.
+    turn = turn.then(() => setImmediate());
+    await turn;
     // Batches of several partitions run at once, and each batch borrows a set of buffers. So there are never more sets
     // than batches that run at once.
     const rows = free.pop() ?? { taxpayers: new TaxpayerRows(), companies: new CompanyNames() };
