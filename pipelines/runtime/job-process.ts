@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -13,6 +14,8 @@ export interface JobProgram {
   /** Limit of the JavaScript heap. Buffers are not part of it. */
   maxHeapMb: number;
   env: NodeJS.ProcessEnv;
+  /** From 0 to 19: how far all other processes go first when the machine is busy. 0 if it is not set. */
+  niceness?: number;
 }
 
 /** A line that the program writes. Every kind other than `progress` is the job's answer. */
@@ -88,10 +91,11 @@ class Running {
   #errorText = '';
   #take: (message: JobMessage) => void = () => {};
 
-  constructor({ url, maxHeapMb, env }: JobProgram) {
+  constructor({ url, maxHeapMb, env, niceness = 0 }: JobProgram) {
     const program = [`--max-old-space-size=${maxHeapMb}`, '--import', 'tsx', fileURLToPath(url)];
     const child = spawn(process.execPath, program, { cwd: root, env, stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
+    if (niceness > 0) yieldToOthers(child.pid, niceness);
     this.#ended = new Promise<string>((resolve, reject) => {
       child.once('error', reject);
       // Unlike 'exit', 'close' comes after all of the process's output has been read.
@@ -153,6 +157,15 @@ class Running {
     const { stdin, stdout, stderr } = this.#child;
     const held = [this.#child, ...([stdin, stdout, stderr] as unknown as Socket[])];
     for (const one of held) isWorking ? one.ref() : one.unref();
+  }
+}
+
+/** The process has no further thread yet, and each later one takes over the niceness of the thread that starts it. */
+function yieldToOthers(pid: number | undefined, niceness: number): void {
+  try {
+    if (pid !== undefined) setPriority(pid, niceness);
+  } catch {
+    // The process has ended already, or the system knows no niceness. The job's result is the same.
   }
 }
 

@@ -8,7 +8,7 @@ import { registerModules } from '../../pipelines/registers/modules.ts';
 import { verifyInChild } from '../../pipelines/replay/child.ts';
 import { planVerification } from '../../pipelines/replay/plan.ts';
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
-import { KeptProcess } from '../../pipelines/runtime/job-process.ts';
+import { inOwnProcess, KeptProcess } from '../../pipelines/runtime/job-process.ts';
 import { compareCatalogue } from '../../pipelines/stream/catalogue-check.ts';
 import {
   produceEdition,
@@ -18,7 +18,7 @@ import {
 import { producerProgram } from '../../pipelines/stream/producer/job.ts';
 import { checkMaterialised, editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
 import { watchGroup } from '../../pipelines/stream/topics.ts';
-import type { RegisterName } from '../../schemas/registers.ts';
+import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { activitySpans } from '../activity-spans.ts';
 import { makePublicationActivities, type PublicationDependencies } from './activities.ts';
 import { CatalogueGuard } from './catalogue-guard.ts';
@@ -145,6 +145,12 @@ const keptIdleMs = 30_000;
  */
 const maxSharedChanges = 200_000;
 
+/**
+ * Differences of all registers but the daily one leave the CPU to others when the machine is busy. Most questions and
+ * all changes of status are about the daily register, whose edition would otherwise wait for lists and the monthly file.
+ */
+const niceDifferences = { ...differenceProgram, niceness: 10 };
+
 interface WorkerDependencies extends PublicationDependencies {
   guard: CatalogueGuard;
 }
@@ -159,12 +165,14 @@ function makePublicationDependencies(engines: PublicationEngines): WorkerDepende
     compare: (register, scope) => compareCatalogue(checked, register, scope),
   });
   const processes = {
-    differences: new KeptProcess(differenceProgram, keptIdleMs),
+    differences: new KeptProcess(niceDifferences, keptIdleMs),
     producer: new KeptProcess(producerProgram, keptIdleMs),
   };
-  /** Small registers share this process, one job at a time. A large register's job gets a process of its own. */
-  const runOf = (register: RegisterName) =>
-    registerModules[register].format.size === 'small' ? processes.differences.run : undefined;
+  /** Small registers share one process, one job at a time. A large register's job gets a process of its own. */
+  const runOf = (register: RegisterName) => {
+    if (registerModules[register].format.size === 'small') return processes.differences.run;
+    return inOwnProcess(register === padronReducido.name ? differenceProgram : niceDifferences);
+  };
   return {
     ...engines,
     ...settings,

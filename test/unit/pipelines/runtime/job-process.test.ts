@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os';
 import { expect, test } from 'vitest';
 import { inOwnProcess, type JobMessage, KeptProcess } from '../../../../pipelines/runtime/job-process.ts';
 
@@ -27,6 +28,15 @@ test('a process of its own runs one job and ends; other lines of its output are 
   expect(progress).toEqual([{ kind: 'progress', name: 'one', pid }]);
   expect(end).toBe('exit code 0');
   expect(lives(pid)).toBe(false);
+});
+
+test('a nice process lets other processes go first', async () => {
+  const found: number[] = [];
+  for (const niceness of [undefined, 7]) {
+    const run = inOwnProcess({ ...program, ...(niceness && { niceness }) });
+    await run({ name: 'one' }, (message) => found.push(getPriority((message as TestMessage).pid)), quiet);
+  }
+  expect(found).toEqual([getPriority(), 7]);
 });
 
 test('a kept process runs simultaneous jobs one after another, and ends when it is idle', async () => {
