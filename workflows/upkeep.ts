@@ -58,7 +58,7 @@ export function startUpkeep(dependencies: UpkeepDependencies): () => Promise<voi
       if (Object.values(removed).some((part) => (Array.isArray(part) ? part.length > 0 : part > 0))) {
         log.info(removed, 'removed expired data');
       }
-      await warnOfFewLocks(pool, log);
+      await warnOfFewLocks(pool, log, rule.eventMonths);
     }),
     startRepeating('backlog', every.backlog, log, async () => {
       const backlog = await readBacklog(pool);

@@ -26,8 +26,8 @@ export function makePool(databaseUrl: string, name: string, size: number, timeou
     max: size,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    // A session caches plans and facts about tables. This cache grows with the new partitions of every day, so a
-    // session ends after an hour.
+    // A session caches plans and facts about tables. This cache grows with every day whose deliveries have plans of
+    // their own (webhooks/claim.ts), so a session ends after an hour.
     maxLifetimeSeconds: 3_600,
     statement_timeout: timeoutMs,
     query_timeout: timeoutMs + silenceMs,

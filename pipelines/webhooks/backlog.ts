@@ -17,9 +17,9 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * Counts the deliveries of all webhooks. `delivery` has a partition per day, and reading all partitions is slow. So
- * pending and in-flight deliveries are counted from the first day that may have one (`open_since`). Held deliveries are
- * counted over all days by a small index of their own. A delivery in flight counts as due once its lease has ended.
+ * Counts the deliveries of all webhooks. Pending and in-flight deliveries are counted from the first day that may have
+ * one (`open_since`), because reading the partitions of 13 months is slow. Held deliveries are counted over all days by
+ * a small index of their own. A delivery in flight counts as due once its lease has ended.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(

@@ -4,7 +4,7 @@ import type { Pool } from '../runtime/postgres.ts';
 
 /**
  * Returns the id of the delivery of an event to a webhook. Every attempt sends the id as X-Service-Delivery. The id
- * contains the day of the delivery's partition (YYMMDD), so the partition is known without a search. The id has no
+ * contains the delivery's day (YYMMDD), so its partition is known without a search. The id has no
  * longer run of digits than these six. Otherwise paths and logs would mask the run as a RUC.
  * @param day the day of the partition, YYYY-MM-DD
  */
@@ -97,9 +97,9 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * Returns the day in the delivery's id. Ids of earlier releases have no day, so their day is searched in all
- * partitions, newest first. Returns null if no partition has the delivery. An index over all days would find it faster,
- * but every attempt would have to write to the index.
+ * Returns the day in the delivery's id. Ids of earlier releases have no day, so their day is searched, newest first.
+ * Returns null if no partition has the delivery. An index by id alone would find it faster, but every attempt would have
+ * to write to the index.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
   return dayInDeliveryId(id) ?? searchDays(pool, id);
@@ -108,8 +108,8 @@ export async function dayOfDelivery(pool: Pool, id: string): Promise<string | nu
 async function searchDays(pool: Pool, id: string): Promise<string | null> {
   const { rows } = await pool.query<{ day: string }>(
     `SELECT days.day FROM (
-       SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-       WHERE i.inhparent = 'delivery'::regclass AND c.relname ~ '_[0-9]{8}$' ORDER BY 1 DESC) AS days
+       SELECT d::date AS day FROM event_partitions('delivery') p
+       CROSS JOIN generate_series(p.first_day::timestamp, p.end_day - 1, '1 day') AS d ORDER BY 1 DESC) AS days
      CROSS JOIN LATERAL (SELECT 1 FROM delivery d WHERE d.day = days.day AND d.id = $1 OFFSET 0) AS found LIMIT 1`,
     [id],
   );

@@ -98,7 +98,9 @@ async function leftAsItIs(client: PoolClient, webhookId: string, day: string, id
      WHERE d.day = $1 AND d.id = $2`,
     [day, id],
   );
-  const { estado, edition, fecha_dato } = rows[0]!;
+  // The retention may have removed the delivery after it was read.
+  if (rows[0] === undefined) return { ok: false, problem: 'not_found' };
+  const { estado, edition, fecha_dato } = rows[0];
   if (edition !== null) return { ok: false, problem: 'taken_back', by: { edition, fechaDato: fecha_dato } };
   if (estado === 'cancelada') return { ok: false, problem: 'cancelled' };
   return { ok: true, webhookId, estado };

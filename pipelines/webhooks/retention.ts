@@ -3,27 +3,29 @@ import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.t
 import { discardHeldByPlan } from './pauses.ts';
 
 /**
- * The number of locks that PostgreSQL should have room for: max_connections × max_locks_per_transaction. A statement
- * about a webhook or an account locks the partitions of all days and their indexes. After 13 months, the statement
- * takes some 3,000 locks, or 7,000 when it is planned for the first time. We measured thirty connections at once. With
- * room for 100,000 locks, no statement was refused. With PostgreSQL's defaults (100 × 64 = 6,400), more than half were
- * refused.
+ * The number of locks that PostgreSQL should have room for (max_connections × max_locks_per_transaction), per partition
+ * of `delivery`. A statement about a webhook or an account locks all partitions and their indexes. With 395 partitions,
+ * the statement takes some 3,000 locks, or 7,000 when it is planned for the first time. We measured thirty connections
+ * at once: with room for 100,000 locks (253 per partition), no statement was refused. With PostgreSQL's defaults
+ * (100 × 64 = 6,400), more than half were refused.
  */
-const leastLocks = 100_000;
+const locksPerPartition = 250;
 
 /**
- * Warns if PostgreSQL has fewer than `least` lock slots. The warning comes months before PostgreSQL refuses statements
- * for want of locks ("out of shared memory").
+ * Warns if PostgreSQL has fewer lock slots than its partitions need now, or will need when events of `months` months
+ * are kept in a partition each. PostgreSQL with too few slots refuses statements ("out of shared memory").
  */
-export async function warnOfFewLocks(pool: Pool, log: Logger, least = leastLocks): Promise<void> {
-  const { rows } = await pool.query<{ locks: number; connections: number }>(
+export async function warnOfFewLocks(pool: Pool, log: Logger, months: number, each = locksPerPartition): Promise<void> {
+  const { rows } = await pool.query<{ locks: number; connections: number; partitions: number }>(
     `SELECT current_setting('max_connections')::integer * current_setting('max_locks_per_transaction')::integer AS locks,
-       current_setting('max_connections')::integer AS connections`,
+       current_setting('max_connections')::integer AS connections,
+       (SELECT count(*) FROM pg_inherits WHERE inhparent = 'delivery'::regclass) AS partitions`,
   );
-  const { locks, connections } = rows[0]!;
-  if (locks >= least) return;
+  const { locks, connections, partitions } = rows[0]!;
+  const leastLocks = each * Math.max(partitions, months + 1);
+  if (locks >= leastLocks) return;
   log.warn(
-    { locks, leastLocks: least, maxLocksPerTransaction: Math.ceil(least / connections) },
+    { locks, leastLocks, maxLocksPerTransaction: Math.ceil(leastLocks / connections) },
     'PostgreSQL has room for too few locks: set max_locks_per_transaction to maxLocksPerTransaction or more, and restart it',
   );
 }
@@ -46,6 +48,7 @@ export interface Removed {
    * removes it.
    */
   keptDays: string[];
+  /** Detection days of which attempts were removed. */
   attemptDays: string[];
   notices: number;
   /** Number of held deliveries that were discarded because the account's plan does not include watching. */
@@ -53,53 +56,101 @@ export interface Removed {
 }
 
 /**
- * The longest wait for a lock on a table. Other transactions that need the table wait behind the removal for this time
- * at most. If a lock is not free in time, the next run removes the day. `removeDay` takes four locks, so it waits at
- * most 3 × 200 ms = 600 ms while it holds the first. PostgreSQL looks for deadlocks after 1 s (deadlock_timeout). So in
+ * The longest wait for a lock. Other transactions that need a table wait behind its removal for this time at most. If a
+ * lock is not free in time, the next run removes the rest. `dropIfEmpty` takes four locks, so it waits at most
+ * 3 × 200 ms = 600 ms while it holds the first. PostgreSQL looks for deadlocks after 1 s (deadlock_timeout). So in
  * a deadlock the removal gives up first, and no other transaction fails.
  */
 const lockTimeoutMs = 200;
 
 /**
- * Removes expired rows, one day's partition at a time. A delivery that may still be sent (pending, in flight or held)
- * is kept with its event, however old it is. Each day is a transaction of its own. If the process dies, the next run
- * removes the remaining days.
+ * The most rows that one transaction removes from each table. However many rows a day has, each statement then ends
+ * long before its timeout of 60 s.
+ */
+const rowsPerTransaction = 20_000;
+
+/**
+ * Removes expired rows day by day, and drops partitions that are past and empty. A delivery that may still be sent
+ * (pending, in flight or held) is kept with its event, however old it is. If the process dies, what it committed is
+ * gone, and the next run removes the rest.
  */
 export async function removeExpired(pool: Pool, rule: RetentionRule, stop?: AbortSignal): Promise<Removed> {
   const removed: Removed = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
   removed.discarded = await discardHeldByPlan(pool, rule.heldDays, stop);
-  for (const day of await daysPast(pool, 'event', `${rule.eventMonths} months`)) {
-    if (stop?.aborted) return removed;
-    const outcome = await underLockTimeout(pool, (client) => removeDay(client, day));
-    if (outcome === 'removed') removed.days.push(day);
-    if (outcome === 'kept') removed.keptDays.push(day);
+  const eventAge = `${rule.eventMonths} months`;
+  for (const day of await daysPast(pool, 'event', eventAge)) {
+    const outcome = await inSteps(pool, stop, (client) => trimDay(client, day));
+    if (outcome?.isKept === true) removed.keptDays.push(day);
+    else if (outcome !== null && outcome.rows > 0) removed.days.push(day);
+  }
+  for (const suffix of await partitionsPast(pool, eventAge)) {
+    if (stop?.aborted !== true) await underLockTimeout(pool, (client) => dropIfEmpty(client, suffix));
   }
   for (const day of await daysPast(pool, 'attempt', `${rule.attemptDays} days`)) {
-    if (stop?.aborted) return removed;
-    const emptied = await underLockTimeout(pool, (client) => emptyAttempts(client, day, rule.attemptDays));
-    if (emptied === true) removed.attemptDays.push(day);
+    const outcome = await inSteps(pool, stop, (client) => removeAttempts(client, day, rule.attemptDays));
+    if (outcome !== null && outcome.rows > 0) removed.attemptDays.push(day);
   }
+  if (stop?.aborted) return removed;
   const notices = await pool.query('DELETE FROM notice WHERE at < now() - make_interval(months => $1)', [
     rule.eventMonths,
   ]);
   return { ...removed, notices: notices.rowCount ?? 0 };
 }
 
-/** Returns the days of the parent table's partitions that ended longer ago than `age`, oldest first. */
-async function daysPast(pool: Pool, parent: 'event' | 'attempt', age: string): Promise<string[]> {
+const expiry = `(now() AT TIME ZONE 'America/Lima' - $1::interval)::date`;
+
+/** Returns the days older than `age` of which the table has rows, oldest first. It reads one row per day. */
+async function daysPast(pool: Pool, table: 'event' | 'attempt', age: string): Promise<string[]> {
   const { rows } = await pool.query<{ day: string }>(
-    `SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-     WHERE i.inhparent = $1::regclass AND c.relname ~ '_[0-9]{8}$'
-       AND to_date(right(c.relname, 8), 'YYYYMMDD') < (now() AT TIME ZONE 'America/Lima' - $2::interval)::date
-     ORDER BY 1`,
-    [parent, age],
+    `WITH RECURSIVE past AS (
+       SELECT min(day) AS day FROM ${table} WHERE day < ${expiry}
+       UNION ALL
+       SELECT (SELECT min(day) FROM ${table} t WHERE t.day > past.day AND t.day < ${expiry})
+       FROM past WHERE day IS NOT NULL)
+     SELECT day FROM past WHERE day IS NOT NULL`,
+    [age],
   );
   return rows.map(({ day }) => day);
 }
 
+/** Returns the suffixes of the partitions of which every day is older than `age`, oldest first. */
+async function partitionsPast(pool: Pool, age: string): Promise<string[]> {
+  const { rows } = await pool.query<{ suffix: string }>(
+    `SELECT substr(partition_name, length('event_') + 1) AS suffix FROM event_partitions('event')
+     WHERE end_day <= ${expiry} ORDER BY first_day`,
+    [age],
+  );
+  return rows.map(({ suffix }) => suffix);
+}
+
+interface Step {
+  /** Number of rows that were removed. */
+  rows: number;
+  /** True if rows that should go may be left. */
+  isUnfinished: boolean;
+  /** True if the day has events of deliveries that may still be sent. */
+  isKept?: boolean;
+}
+
+/** Repeats a step until it is finished. Returns null if it was stopped, or if the rest is left to the next run. */
+async function inSteps(
+  pool: Pool,
+  stop: AbortSignal | undefined,
+  work: (client: PoolClient) => Promise<Step>,
+): Promise<Step | null> {
+  let rows = 0;
+  while (stop?.aborted !== true) {
+    const step = await underLockTimeout(pool, work);
+    if (step === null) return null;
+    rows += step.rows;
+    if (!step.isUnfinished) return { ...step, rows };
+  }
+  return null;
+}
+
 /**
  * Runs `work` in a transaction that waits at most `lockTimeoutMs` for each lock. Returns null and changes nothing if
- * another process removes days now, or after an error of `leftToOthers`.
+ * another process removes rows now, or after an error of `leftToOthers`.
  */
 async function underLockTimeout<Result>(
   pool: Pool,
@@ -107,8 +158,8 @@ async function underLockTimeout<Result>(
 ): Promise<Result | null> {
   try {
     return await inTransaction(pool, async (client) => {
-      // Without this lock, two workers could both read a day's table and then both lock it. Each would wait for the
-      // other's read lock: a deadlock.
+      // Without this lock, two workers could both read a partition and then both lock it to drop it. Each would wait
+      // for the other's read lock: a deadlock.
       const turn = await client.query<{ ours: boolean }>(
         `SELECT pg_try_advisory_xact_lock(hashtext('watch_retention')) AS ours`,
       );
@@ -122,80 +173,93 @@ async function underLockTimeout<Result>(
     throw error;
   }
 }
-/** PostgreSQL errors that leave the day to the next run: lock_not_available, deadlock_detected, undefined_table. */
+/** PostgreSQL errors that leave the rest to the next run: lock_not_available, deadlock_detected, undefined_table. */
 const leftToOthers: ReadonlySet<string> = new Set(['55P03', '40P01', '42P01']);
 
 const open = `estado IN ('pendiente', 'en_curso', 'retenida')`;
 
-async function removeDay(client: PoolClient, day: string): Promise<'removed' | 'kept'> {
-  const [event, delivery, attempt] = tablesOf(day);
-  const isHeld = async () => (await client.query(`SELECT FROM ${delivery} WHERE ${open} LIMIT 1`)).rowCount !== 0;
-  if (await isHeld()) {
-    await trimDay(client, day);
-    return 'kept';
-  }
+/**
+ * Removes rows of an expired day, except deliveries that may still be sent, their events and their attempts. If
+ * somebody sends a delivery again by hand at this moment, either the delivery is gone before and is not found, or this
+ * statement waits for it and then leaves it.
+ */
+async function trimDay(client: PoolClient, day: string): Promise<Step> {
+  const values = [day, rowsPerTransaction];
+  const deliveries = await client.query(
+    `DELETE FROM delivery WHERE day = $1 AND NOT (${open})
+       AND id IN (SELECT id FROM delivery WHERE day = $1 AND NOT (${open}) LIMIT $2)`,
+    values,
+  );
+  const unsent = (id: string) => `NOT EXISTS (SELECT FROM delivery d WHERE d.day = $1 AND ${id})`;
+  const events = await removeEvents(
+    client,
+    `DELETE FROM event WHERE day = $1
+       AND id IN (SELECT id FROM event e WHERE e.day = $1 AND ${unsent('d.event_id = e.id')} LIMIT $2)`,
+    values,
+  );
+  const attempts = await client.query(
+    `DELETE FROM attempt WHERE day = $1 AND (delivery_id, number) IN (
+       SELECT delivery_id, number FROM attempt a WHERE a.day = $1 AND ${unsent('d.id = a.delivery_id')} LIMIT $2)`,
+    values,
+  );
+  const removed = [deliveries.rowCount ?? 0, events, attempts.rowCount ?? 0];
+  const left = await client.query('SELECT FROM event WHERE day = $1 LIMIT 1', [day]);
+  return {
+    rows: Math.max(...removed),
+    isUnfinished: removed.includes(rowsPerTransaction),
+    isKept: left.rowCount !== 0,
+  };
+}
+
+/**
+ * Removes events, and records per account the position of the last one in the same statement. A reader with a lower
+ * cursor then gets an error (`oldestCursor`). Otherwise the reader would not notice the gap.
+ * @param deletion SQL that deletes events
+ * @returns how many events were removed
+ */
+async function removeEvents(client: PoolClient, deletion: string, values: readonly unknown[]): Promise<number> {
+  const { rows } = await client.query<{ removed: number }>(
+    `WITH gone AS (${deletion} RETURNING account_id, position), noted AS (
+       UPDATE account_position p SET removed_through = GREATEST(p.removed_through, g.position)
+       FROM (SELECT account_id, max(position) AS position FROM gone GROUP BY account_id) AS g
+       WHERE p.account_id = g.account_id)
+     SELECT count(*) AS removed FROM gone`,
+    [...values],
+  );
+  return rows[0]!.removed;
+}
+
+/** Drops the three tables of a partition that is past, unless it has an event or a delivery. */
+async function dropIfEmpty(client: PoolClient, suffix: string): Promise<void> {
+  const [event, delivery, attempt] = tablesOf(suffix);
+  const isEmpty = async () =>
+    (await client.query(`SELECT 1 FROM ${event} UNION ALL SELECT 1 FROM ${delivery} LIMIT 1`)).rowCount === 0;
+  if (!(await isEmpty())) return;
   // The parent tables are locked first, because every other statement does so too. DROP TABLE alone would lock them
   // last, and two transactions could deadlock.
   await client.query(`LOCK TABLE ONLY event, ONLY delivery, ONLY attempt, ${delivery} IN ACCESS EXCLUSIVE MODE`);
-  // Somebody may have sent a delivery again by hand before the lock was taken. The day then has a delivery that may
-  // still be sent, so the next run trims the day.
-  if (await isHeld()) return 'kept';
-  await noteRemoved(client, `SELECT account_id, position FROM ${event}`);
-  await client.query(`DROP TABLE ${attempt}, ${delivery}, ${event}`);
-  return 'removed';
+  // A consumer that was down for months may have written an event of a past day before the lock was taken.
+  if (await isEmpty()) await client.query(`DROP TABLE ${attempt}, ${delivery}, ${event}`);
 }
 
-/** Removes all rows of a day except deliveries that may still be sent, their events and their attempts. */
-async function trimDay(client: PoolClient, day: string): Promise<void> {
-  const [event, delivery, attempt] = tablesOf(day);
-  // Others may still read, but nobody can send a delivery again by hand before this transaction ends.
-  await client.query(`LOCK TABLE ${delivery} IN SHARE ROW EXCLUSIVE MODE`);
-  const held = (column: string) => `SELECT ${column} FROM ${delivery} WHERE ${open}`;
-  await noteRemoved(
-    client,
-    `DELETE FROM ${event} WHERE id NOT IN (${held('event_id')}) RETURNING account_id, position`,
+/** Removes attempts of the day that began more than `attemptDays` days ago. Their delivery may still be sent. */
+async function removeAttempts(client: PoolClient, day: string, attemptDays: number): Promise<Step> {
+  const { rowCount } = await client.query(
+    `DELETE FROM attempt WHERE day = $1 AND (delivery_id, number) IN (
+       SELECT delivery_id, number FROM attempt
+       WHERE day = $1 AND started_at < now() - make_interval(days => $3) LIMIT $2)`,
+    [day, rowsPerTransaction, attemptDays],
   );
-  await client.query(`DELETE FROM ${attempt} WHERE delivery_id NOT IN (${held('id')})`);
-  await client.query(`DELETE FROM ${delivery} WHERE NOT (${open})`);
+  return { rows: rowCount ?? 0, isUnfinished: rowCount === rowsPerTransaction };
 }
 
 /**
- * Records per account the position of the last removed event, in the transaction that removes the event. A reader with
- * a lower cursor then gets an error (`oldestCursor`). Otherwise the reader would not notice the gap.
- * @param eventsThatGo SQL that returns account_id and position of the removed events
+ * Returns the names of a partition's tables. The names become part of SQL texts, so `suffix` must come from
+ * PostgreSQL's own catalogue, and its form is checked: the first day, with underscores if ensure_event_day made the
+ * partition for a month, without if an earlier release made it for a day.
  */
-async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<void> {
-  await client.query(
-    `WITH gone AS (${eventsThatGo})
-     UPDATE account_position p SET removed_through = GREATEST(p.removed_through, g.position)
-     FROM (SELECT account_id, max(position) AS position FROM gone GROUP BY account_id) AS g
-     WHERE p.account_id = g.account_id`,
-  );
-}
-
-/**
- * Empties the day's partition of attempts once all its attempts have expired. The table stays, because a held delivery
- * of the day may still be sent and then writes attempts there. Returns false if nothing was removed.
- */
-async function emptyAttempts(client: PoolClient, day: string, attemptDays: number): Promise<boolean> {
-  const [, , attempt] = tablesOf(day);
-  await client.query(`LOCK TABLE ${attempt} IN ACCESS EXCLUSIVE MODE`);
-  const { rows } = await client.query<{ expired: boolean | null }>(
-    `SELECT max(started_at) < now() - make_interval(days => $1) AS expired FROM ${attempt}`,
-    [attemptDays],
-  );
-  if (rows[0]?.expired !== true) return false;
-  await client.query(`TRUNCATE ${attempt}`);
-  return true;
-}
-
-/**
- * Returns the names that the SQL function ensure_event_day gives to a day's tables. The names become part of SQL texts,
- * so `day` must come from PostgreSQL's own catalogue, and its form is checked.
- */
-function tablesOf(day: string): [event: string, delivery: string, attempt: string] {
-  const suffix = day.replaceAll('-', '');
-  if (!/^[0-9]{8}$/.test(suffix)) throw new RangeError('a partition has no day');
+function tablesOf(suffix: string): [event: string, delivery: string, attempt: string] {
+  if (!/^([0-9]{8}|[0-9]{4}_[0-9]{2}_[0-9]{2})$/.test(suffix)) throw new RangeError('a partition has no day');
   return [`event_${suffix}`, `delivery_${suffix}`, `attempt_${suffix}`];
 }
 

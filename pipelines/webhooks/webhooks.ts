@@ -27,9 +27,9 @@ export type CreateResult =
   | { ok: false; problem: 'too_many' }
   | { ok: false; problem: 'list_not_found'; list: number };
 
-// `pendientes` counts over the partitions of all days, because a held delivery may be in any of them. PostgreSQL needs
-// longer to plan such a statement than to run it. So the statements with these columns have names, and each connection
-// keeps their plans.
+// `pendientes` counts over all partitions, because a held delivery may be of any day. PostgreSQL needs longer to plan
+// such a statement than to run it. So the statements with these columns have names, and each connection keeps their
+// plans.
 const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
   w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
   (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)

@@ -1,22 +1,28 @@
 import { readFileSync } from 'node:fs';
+import type { Endpoints } from '../../deploy/local/config.ts';
+import { liftLimits, makeCaller, startApi } from '../support/api/process.ts';
+import { fillPastDays } from '../support/delivery/past-days.ts';
 import { type DeliveryStage, makeDeliveryStage } from '../support/delivery/stage.ts';
 import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery/work.ts';
+import { freshNamespace } from '../support/engines/isolation.ts';
+import { makeWatchHarness } from '../support/watch/harness.ts';
 import { run as runDays } from './daily.ts';
 import { describeMachine, formatSpread, numberOption, quantile, spreadOf } from './figures.ts';
 import { onOwnStack } from './own-stack.ts';
 import { ProcessWatch } from './process-watch.ts';
 
-const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2 };
+const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2, readMs: 10, pauseMs: 100, resumeMs: 100 };
 const perSecond = 200;
 const sampleMs = 500;
 const pageBytes = 4_096;
 
 /**
  * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000), `--only
- * throughput|latency|hanging|held|edition`. Measures one worker with the product's limits; PostgreSQL, Temporal and the
- * receivers share the machine. Every receiver uses HTTPS, and every delivery is signed, recorded and kept. `edition`
- * runs `bench -- daily --watched N` (10,000) with `--rows N` (300,000), which measures the whole product from the
- * download on.
+ * throughput|latency|hanging|held|operations|edition`. Measures one worker with the product's limits; PostgreSQL,
+ * Temporal and the receivers share the machine. Every receiver uses HTTPS, and every delivery is signed, recorded and
+ * kept. `operations` asks a running API for webhooks, pauses and resumes them, after `--days D` (395) with a delivery
+ * each, `--calls N` (50) times. `edition` runs `bench -- daily --watched N` (10,000) with `--rows N` (300,000), which
+ * measures the whole product from the download on.
  */
 export async function run(args: string[]): Promise<void> {
   const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
@@ -25,7 +31,7 @@ export async function run(args: string[]): Promise<void> {
   const seconds = numberOption(args, 'seconds', 20);
   const runs = numberOption(args, 'runs', 3);
   console.log(`machine: ${describeMachine()}`);
-  if (['throughput', 'latency', 'hanging', 'held'].some(wanted)) {
+  if (['throughput', 'latency', 'hanging', 'held', 'operations'].some(wanted)) {
     await onOwnStack('delivery', ['postgres', 'temporal'], async (stack) => {
       const staged = async (work: (stage: DeliveryStage) => Promise<void>) => {
         const stage = await makeDeliveryStage(stack.endpoints);
@@ -36,6 +42,8 @@ export async function run(args: string[]): Promise<void> {
       if (wanted('latency')) await staged((stage) => latency(stage, endpoints, seconds, runs));
       if (wanted('hanging')) await staged((stage) => hanging(stage, endpoints, seconds, runs));
       if (wanted('held')) await staged((stage) => held(stage, endpoints, numberOption(args, 'held', 100_000)));
+      const [days, calls] = [numberOption(args, 'days', 395), numberOption(args, 'calls', 50)];
+      if (wanted('operations')) await operations(stack.endpoints, days, calls);
     });
   }
   if (wanted('edition')) {
@@ -126,6 +134,49 @@ async function held(stage: DeliveryStage, endpoints: number, deliveries: number)
   console.log(
     `  median of its second and last third: ${middle(rssMb.slice(third, 2 * third))}, ${middle(rssMb.slice(-third))}`,
   );
+}
+
+/** Asks a running API, without a worker, about one webhook after the other. The first calls are measured too. */
+async function operations(endpoints: Endpoints, days: number, calls: number): Promise<void> {
+  const harness = await makeWatchHarness(endpoints);
+  const { TEMPORAL_ADDRESS } = endpoints;
+  const api = await startApi({
+    DATABASE_URL: harness.databaseUrl,
+    CLICKHOUSE_URL: 'http://127.0.0.1:1', // these operations do not ask ClickHouse
+    TEMPORAL_ADDRESS,
+    TEMPORAL_NAMESPACE: await freshNamespace(endpoints),
+  });
+  try {
+    await liftLimits(harness.pool);
+    const by = await makeCaller(harness.pool, api.url);
+    const webhooks: { id: string; account: number }[] = [];
+    for (let made = 0; made < 10; made += 1) {
+      const { id } = await harness.webhook(by.accountId, 'https://93.184.216.34/avisos');
+      webhooks.push({ id, account: by.accountId });
+    }
+    await fillPastDays(harness.pool, webhooks, days);
+    const took: Record<'read' | 'pause' | 'resume', number[]> = { read: [], pause: [], resume: [] };
+    const time = async (operation: keyof typeof took, method: string, path: string, json?: object) => {
+      const began = clock();
+      const response = await by.request(`/id/v1/watch/webhooks/${path}`, { method, json });
+      const answer = await response.text();
+      if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${answer}`);
+      took[operation].push(clock() - began);
+    };
+    for (let call = 0; call < calls; call += 1) {
+      const { id } = webhooks[call % webhooks.length]!;
+      await time('read', 'GET', id);
+      await time('pause', 'POST', `${id}/pausar`);
+      await time('resume', 'POST', `${id}/reanudar`, { pendientes: 'todos' });
+    }
+    const title = `after ${days} days with deliveries (ms)`;
+    print(`GET of a webhook ${title}`, took.read, (median) => median <= goals.readMs);
+    print(`pause ${title}`, took.pause, (median) => median <= goals.pauseMs);
+    print(`resume ${title}`, took.resume, (median) => median <= goals.resumeMs);
+  } finally {
+    await api.stop();
+    await harness.close();
+  }
 }
 
 /** Waits for all deliveries, checks that each arrived once, and returns when the last one did. */

@@ -12,13 +12,22 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-it('the local stack has enough locks for 13 months of days; with too few an operator is warned what to set', async () => {
+it('the local stack has enough locks for 13 months; with too few an operator is warned what to set', async () => {
   const warnings: object[] = [];
   const log = { warn: (fields: object) => void warnings.push(fields) } as unknown as Logger;
-  await warnOfFewLocks(harness.pool, log);
+  await warnOfFewLocks(harness.pool, log, 13);
   expect(warnings).toEqual([]);
-  await warnOfFewLocks(harness.pool, log, 1_000_000);
-  expect(warnings).toEqual([{ locks: 102_400, leastLocks: 1_000_000, maxLocksPerTransaction: 5_000 }]);
+  // The months to keep count before their partitions are there.
+  await warnOfFewLocks(harness.pool, log, 999);
+  expect(warnings).toEqual([{ locks: 102_400, leastLocks: 250_000, maxLocksPerTransaction: 1_250 }]);
+  // Partitions that an earlier release made for days count one by one.
+  await harness.pool.query(
+    `DO $$ BEGIN FOR n IN 1..28 LOOP EXECUTE format(
+       'CREATE TABLE delivery_202502%s PARTITION OF delivery FOR VALUES FROM (%L) TO (%L)', lpad(n::text, 2, '0'),
+       DATE '2025-02-01' + n - 1, DATE '2025-02-01' + n); END LOOP; END $$`,
+  );
+  await warnOfFewLocks(harness.pool, log, 1, 10_000);
+  expect(warnings.slice(1)).toEqual([{ locks: 102_400, leastLocks: 280_000, maxLocksPerTransaction: 1_400 }]);
 });
 
 /** A pool of one session that counts its locks before each commit. */
@@ -33,8 +42,8 @@ function counted(client: PoolClient, seen: number[]): Pool {
   return { connect: async () => ({ query, on: () => {}, off: () => {}, release: () => {} }) } as unknown as Pool;
 }
 
-it('a round locks only the days that it needs, however many there are and however often it asks', async () => {
-  await harness.pool.query(`SELECT ensure_event_day(current_date - n) FROM generate_series(2, 40) n`);
+it('a round locks only the partitions that it needs, however many there are and however often it asks', async () => {
+  await harness.pool.query(`SELECT ensure_event_day(current_date - 30 * n) FROM generate_series(0, 40) n`);
   const rucs = Array.from({ length: 12 }, (_, index) => `207000${String(index).padStart(5, '0')}`);
   const account = await harness.account();
   await harness.list(account, 'Proveedores', rucs);

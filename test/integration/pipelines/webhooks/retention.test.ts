@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
-import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
+import { resendDelivery } from '../../../../pipelines/webhooks/resend.ts';
 import { oldestCursor, removeExpired } from '../../../../pipelines/webhooks/retention.ts';
 import { makeWatchHarness, type WatchHarness } from '../../../support/watch/harness.ts';
+import { makeSingleDays, partitionsOf } from '../../../support/watch/single-days.ts';
 
 const rule = { eventMonths: 13, attemptDays: 90, heldDays: 30 };
 const nothing = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
@@ -93,19 +95,92 @@ it.each(['retenida', 'pendiente', 'en_curso'])(
   },
 );
 
-it("attempts are removed after 90 days; a later attempt keeps its day's, and a held delivery can still be sent", async () => {
+it('partitions of single days and of months side by side: exactly the expired days go, and each table with its last day', async () => {
+  const { account, webhook } = await subscriber();
+  const [last, next] = [await dayAgo('13 months'), await dayAgo('12 months 29 days')];
+  const single = [await dayAgo('15 months'), await dayAgo('13 months 2 days'), last];
+  const held = await dayAgo('14 months 2 days');
+  const ofMonths = [await dayAgo('16 months'), await dayAgo('14 months'), await dayAgo('13 months 1 day')];
+  await inTransaction(harness.pool, (client) => makeSingleDays(client, [...single, held]));
+  const kept = await eventOf(account, webhook, held, 'retenida');
+  for (const day of [...single, held, ...ofMonths, next]) await eventOf(account, webhook, day, 'entregada');
+  const gone = [...single.slice(0, 2), ...ofMonths].sort();
+  expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: gone, keptDays: [held] });
+  const days = (await harness.pool.query('SELECT day FROM event ORDER BY day')).rows.map(({ day }) => day);
+  expect(days).toEqual([held, last, next]);
+  expect((await harness.pool.query('SELECT min(position) AS first FROM delivery')).rows).toEqual([{ first: kept }]);
+  for (const table of ['event', 'delivery', 'attempt'] as const) {
+    const partitions = await partitionsOf(harness.pool, table);
+    expect(partitions).toContain(`${held} ${held}`);
+    expect(partitions).toContain(`${last} ${last}`);
+    // What is left covers a day that has not expired, or the held delivery's.
+    for (const partition of partitions) {
+      const end = partition.split(' ')[1]!;
+      expect(end === held || end >= last, partition).toBe(true);
+    }
+  }
+  await harness.pool.query(`UPDATE delivery SET estado = 'cancelada'`);
+  expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [held], keptDays: [] });
+  expect(await partitionsOf(harness.pool, 'event')).not.toContain(`${held} ${held}`);
+});
+
+it('a day of more rows than one transaction removes is gone after one run', async () => {
+  const { account, webhook } = await subscriber();
+  const day = await dayAgo('14 months');
+  const first = await eventOf(account, webhook, day, 'entregada');
+  const more = 20_000;
+  for (const copy of [
+    `INSERT INTO event SELECT day, id || '_' || n, account_id, position + n, list_id, evento, register, edition, ruc,
+       fecha_dato, ocurrido_en, payload FROM event, generate_series(1, $1::int) AS n`,
+    `INSERT INTO delivery (day, id, event_id, webhook_id, account_id, ruc, position, estado)
+       SELECT day, id || '_' || n, event_id || '_' || n, webhook_id, account_id, ruc, position + n, estado
+       FROM delivery, generate_series(1, $1::int) AS n`,
+    `INSERT INTO attempt (day, delivery_id, number, started_at)
+       SELECT day, delivery_id || '_' || n, 1, started_at FROM attempt, generate_series(1, $1::int) AS n`,
+  ])
+    await harness.pool.query(copy, [more]);
+  expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [day], keptDays: [] });
+  expect([await left('event'), await left('delivery'), await left('attempt')]).toEqual([0, 0, 0]);
+  expect(await oldestCursor(harness.pool, account)).toBe(first + more);
+});
+
+it('an attempt is removed after 90 days; a later one of its day stays, and a held delivery can still be sent', async () => {
   const { account, webhook } = await subscriber();
   const [old, late] = [await dayAgo('91 days'), await dayAgo('92 days')];
   await eventOf(account, webhook, old, 'pendiente');
-  await eventOf(account, webhook, late, 'entregada', '10 days');
-  expect(await removeExpired(harness.pool, rule)).toMatchObject({ attemptDays: [old] });
-  expect(await left('attempt')).toBe(1);
+  const sentAgain = await eventOf(account, webhook, late, 'entregada');
+  await harness.pool.query(
+    `INSERT INTO attempt (day, delivery_id, number, started_at) VALUES ($1, $2, 2, now() - interval '89 days')`,
+    [late, `dl_${sentAgain}`],
+  );
+  expect(await removeExpired(harness.pool, rule)).toMatchObject({ attemptDays: [late, old] });
+  expect((await harness.pool.query('SELECT day, number FROM attempt')).rows).toEqual([{ day: late, number: 2 }]);
   await harness.pool.query(
     `INSERT INTO webhook_work (webhook_id, open_since) VALUES ($1, $2) ON CONFLICT (webhook_id) DO UPDATE SET open_since = $2`,
     [webhook, late],
   );
   const claim = await claimDeliveries(harness.pool, webhook, { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 }, () => 1);
   expect(claim.deliveries).toMatchObject([{ day: old, attempt: 2 }]);
+});
+
+it('a delivery that is removed while somebody sends it again by hand is not found', async () => {
+  const { account, webhook } = await subscriber();
+  const day = await dayAgo('14 months');
+  const sent = await eventOf(account, webhook, day, 'entregada');
+  const meanwhile = {
+    query: harness.pool.query.bind(harness.pool),
+    connect: async () => {
+      const client = await harness.pool.connect();
+      const query = async (text: string, values?: unknown[]) => {
+        const result = await client.query(text, values);
+        if (text.includes('FOR SHARE OF w')) await removeExpired(harness.pool, rule);
+        return result;
+      };
+      return { query, on: () => {}, off: () => {}, release: () => client.release() };
+    },
+  } as unknown as Pool;
+  expect(await resendDelivery(meanwhile, account, `dl_${sent}`)).toEqual({ ok: false, problem: 'not_found' });
+  expect(await left('event')).toBe(0);
 });
 
 it('a day that somebody works on is left to the next run, and the worker is not disturbed', async () => {
