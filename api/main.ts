@@ -172,6 +172,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   streams.start();
   lifecycle.onStop('event streams', () => streams.stop());
   log.info({ ...readBuild(), port: serving.port }, 'listening');
+  // Without this, the first search would wait some seconds for the names. If it fails, the first search tries again.
+  names.load().catch((error: unknown) => log.warn({ err: error }, 'the names of companies were not read at the start'));
 });
 
 // The Temporal client connects at its first use, so that the API starts and answers look-ups while Temporal is down.

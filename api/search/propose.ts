@@ -7,7 +7,7 @@ import type { Terms } from './terms.ts';
 const spareCandidates = 2;
 /**
  * The tier `fewer` (names that have all terms but one) leaves out each of the first terms in turn, up to this number,
- * unless `droppedTerms` finds the wrong one. Each of them makes one more SELECT.
+ * unless `droppedTerms` finds the wrong one. Each of them is one more search.
  */
 const maxDroppedTerms = 6;
 /** A typed word of at most so many characters may be initials or a piece of a word, such as the D of DPUYAQUE. */

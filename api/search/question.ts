@@ -13,7 +13,7 @@ export interface Filters {
 
 /**
  * Words that begin with the unfinished last word of a query. `more` means that `words` may lack some of them. Then a
- * query of several words also searches the names for words with this beginning (`endOf` in statements.ts).
+ * query of several words is searched with all words of the vocabulary that begin so (`lastTerm` in finder.ts).
  */
 export interface Completions {
   words: readonly string[];
@@ -39,7 +39,7 @@ export interface NearWords {
 }
 
 /**
- * Which names a statement finds:
+ * Which names a question finds:
  * - `name`: names that are the same as the query or begin with the query.
  * - `words`: other names with all terms of the query, in any order.
  * - `any`: the names of `name` and `words` together, in the table's order: active and habido companies, other active
@@ -67,6 +67,23 @@ export interface Question {
   near: readonly NearWords[];
   /** Indexes of the terms of which the tier `fewer` leaves out one at a time. */
   dropped: readonly number[];
+}
+
+/** A row of the index of names (`ranked_name`). It may be a past name: compare it with the company's current row. */
+export interface Candidate {
+  name: string;
+  form: string;
+  ruc: string;
+  rank: Rank;
+}
+
+/**
+ * Candidates in the order of ranks. `isWhole` means that no other candidates exist. The tier `any` gives only the first
+ * matching names in the table's order. If there are more, one of them may have a better rank.
+ */
+export interface Candidates {
+  candidates: readonly Candidate[];
+  isWhole: boolean;
 }
 
 /**

@@ -1,29 +1,15 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import { registerNotLoaded } from '../problems.ts';
-import { type Question, ranksByFidelity } from './question.ts';
-import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.ts';
-import { statementOf } from './statements.ts';
+import { findCandidates } from './candidates.ts';
+import type { Names } from './finder.ts';
+import { LoadedNames } from './loaded-names.ts';
+import type { Candidate, Candidates, Question } from './question.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
-/** A row of the index of names (`ranked_name`). It may be a past name: compare it with the company's current row. */
-export interface Candidate {
-  name: string;
-  form: string;
-  ruc: string;
-  rank: Rank;
-}
+export type { Candidate };
 
-/**
- * Candidates in the order of ranks. `isWhole` means that no other candidates exist. The tier `any` (question.ts) reads
- * only the first matching rows of the table. If it leaves rows unread, one of these may have a better rank.
- */
-export interface Candidates {
-  candidates: readonly Candidate[];
-  isWhole: boolean;
-}
-
-/** The index of names. Every call makes at most a few bounded queries, and rejects when a query takes too long. */
+/** The index of names, in memory. A call rejects when the names or words of the served edition cannot be read. */
 export interface NameStore {
   candidates(question: Question): Promise<Candidates>;
   /** All words of companies' names, past names included. They are read again when the answers show a new edition. */
@@ -35,34 +21,15 @@ export interface NameStore {
 /**
  * Words are read once for each edition whose date the answers show, and again after an hour. Such an edition is
  * complete in ClickHouse, so its words change only when `padron rebuild` runs with a changed foldName(), which makes
- * the words.
+ * the words. The first read waits for the names, which takes seconds, or a minute on a very busy machine.
  */
-const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
+const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 130_000, retryAfterMs: 0, maxEntries: 1 };
 
-/**
- * Returns how many rows each attempt before the full read may take. An attempt reads only the first matching rows in
- * the table's order. If no attempt finds enough names, the full read sorts all matching rows by rank, and a common word
- * matches very many. Even an attempt with 400 rows costs little: reading their names takes as long as finding them.
- */
-function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
-  if (after !== null || tier === 'same' || tier === 'fewer') return [];
-  if (tier === 'any') return [100];
-  if (tier === 'near') return [400];
-  return ranksByFidelity(terms) ? [100, 400] : [];
-}
-
-/** A search shares the engine with other queries, so it gets one thread and limits on time, rows and memory. */
+/** Settings of the short queries of this file: one thread, because a search shares the engine with other queries. */
 const settings = {
   max_threads: 1,
-  wait_end_of_query: 1,
-  // The older analyzer suffices for these short queries and saves a third of their work.
   enable_analyzer: 0,
-  // This filter would run before the index of words and read every name: ten times the work (ClickHouse 26.7).
-  use_top_k_dynamic_filtering: 0,
-  // Otherwise ClickHouse would read the columns of the query's other conditions for every name, and not only for the
-  // names that the index of words has chosen.
-  use_skip_indexes_on_data_read: 0,
-  max_execution_time: 2,
+  max_execution_time: 10,
   max_rows_to_read: '20000000',
   max_memory_usage: String(512 * 1024 * 1024),
 } as const;
@@ -71,70 +38,42 @@ const settings = {
  * @param servedEdition returns the number of the daily register's edition that is served now, or 0 without one. When it
  *   changes, `words` reads the words again.
  */
-export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () => Promise<number>): NameStore {
-  const vocabularies = makeLastKnown((_: number) => readVocabulary(clickhouse), wordLimits);
-  async function rows<Row>(query: string, parameters: Record<string, unknown> = {}): Promise<Row[]> {
-    const result = await clickhouse.query({
-      query,
-      query_params: parameters,
-      format: 'JSONCompactEachRow',
-      clickhouse_settings: settings,
-    });
-    return await result.json<Row>();
-  }
-  async function read(question: Question, firstRows: number | null): Promise<Candidate[]> {
-    const { query, parameters } = statementOf(question, firstRows);
-    return (await rows<CandidateRow>(query, parameters)).map(candidateOf);
-  }
+export function makeNameStore(
+  clickhouse: ClickHouseClient,
+  servedEdition: () => Promise<number>,
+): NameStore & { load(): Promise<void> } {
+  const loaded = new LoadedNames(clickhouse);
+  const vocabularies = makeLastKnown(
+    async (edition: number) => readVocabulary(clickhouse, await loaded.get(edition)),
+    wordLimits,
+  );
+  const words = async () => vocabularies.get(await servedEdition());
   return {
+    words,
     async candidates(question) {
-      const { tier, limit } = question;
-      for (const rows of firstRowsOf(question)) {
-        const first = (await read(question, rows)).sort(byRank);
-        const isWhole = first.length < rows;
-        if (tier === 'any' || isWhole) return { candidates: first, isWhole };
-        const best = bestOf(first, question);
-        if (best.length >= limit) return { candidates: best.slice(0, limit), isWhole };
-      }
-      const ranked = await read(question, null);
-      return { candidates: ranked, isWhole: ranked.length < limit };
+      const names = await loaded.get(await servedEdition());
+      const vocabulary = await words();
+      return findCandidates(names, question, (begin) => vocabulary.beginningWith(begin));
     },
-    words: async () => vocabularies.get(await servedEdition()),
     async counts() {
-      const [row] = await rows<[string | number, string | number]>(
-        `SELECT (SELECT count() FROM ranked_name),
-           (SELECT count() FROM taxpayer WHERE ruc >= 20000000000 AND ruc <= 20999999999 AND register = 1)`,
-      );
+      const result = await clickhouse.query({
+        query: `SELECT (SELECT count() FROM ranked_name),
+          (SELECT count() FROM taxpayer WHERE ruc >= 20000000000 AND ruc <= 20999999999 AND register = 1)`,
+        format: 'JSONCompactEachRow',
+        clickhouse_settings: { ...settings, wait_end_of_query: 1 },
+      });
+      const [row] = await result.json<[string | number, string | number]>();
       return { names: Number(row![0]), companies: Number(row![1]) };
+    },
+    async load() {
+      await words();
     },
   };
 }
 
-function byRank(one: Candidate, other: Candidate): number {
-  return compareRanks(one.rank, other.rank);
-}
-
-/**
- * Returns the rows of `first` that are certain to rank before every unread row. In the tier `name`, a name that equals
- * the query is always certain, because `first` has all such names. Every other row must meet two conditions:
- * - In the tier `near` (names a few edits away), it is one edit away.
- * - If the query has a legal form or an Ñ, the name has the same form and Ñ (`mismatch` 0), and no other row of `first`
- *   has a better `standing` (whether the company is active).
- */
-function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
-  const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
-  const bestStanding = Math.min(...first.filter(isOpen).map(({ rank }) => rank.standing));
-  const isBest = ({ rank }: Candidate) =>
-    (tier !== 'near' || rank.place === firstApproximatePlace) &&
-    (!ranksByFidelity(terms) || (rank.mismatch === 0 && rank.standing === bestStanding));
-  return first.filter((each) => !isOpen(each) || isBest(each));
-}
-
-async function readVocabulary(clickhouse: ClickHouseClient): Promise<Vocabulary> {
+async function readVocabulary(clickhouse: ClickHouseClient, names: readonly Names[]): Promise<Vocabulary> {
   const { stream } = await clickhouse.exec({
-    query: `SELECT word, names FROM company_word
-      LEFT JOIN (SELECT first_word, count() AS names FROM ranked_name GROUP BY first_word) AS beginning ON first_word = word
-      ORDER BY word LIMIT ${maxWords} FORMAT TabSeparated`,
+    query: `SELECT word FROM company_word ORDER BY word LIMIT ${maxWords} FORMAT TabSeparated`,
     clickhouse_settings: settings,
   });
   const vocabulary = new Vocabulary();
@@ -142,19 +81,13 @@ async function readVocabulary(clickhouse: ClickHouseClient): Promise<Vocabulary>
   for await (const piece of stream as AsyncIterable<Buffer>) {
     const lines = `${rest}${piece.toString('latin1')}`.split('\n');
     rest = lines.pop()!;
-    for (const line of lines) {
-      const tab = line.indexOf('\t');
-      vocabulary.add(line.slice(0, tab), Number(line.slice(tab + 1)));
+    for (const word of lines) {
+      let begun = 0;
+      for (const { index } of names) begun += index.begunBy(word);
+      vocabulary.add(word, begun);
     }
   }
   return vocabulary;
-}
-
-type CandidateRow = [string, string, string, number, number, number, number];
-
-function candidateOf(row: CandidateRow): Candidate {
-  const [name, form, ruc, standing, length, place, mismatch] = row;
-  return { name, form, ruc, rank: { place, standing, mismatch, length, ruc } };
 }
 
 /**

@@ -104,7 +104,11 @@ export class Vocabulary {
     return this.#size > 0 && this.#size < maxWords;
   }
 
-  /** Words that begin with the given letters, the shortest first. */
+  /** Words that begin with the given letters, however many, the shortest first. */
+  *beginningWith(begin: string): Generator<string> {
+    for (const { word } of this.#from(begin)) yield word;
+  }
+
   *#from(begin: string): Generator<{ word: string; names: number }> {
     for (let length = begin.length; length <= this.#longest; length += 1) {
       const shelf = this.#shelves.get(keyOf(begin, length));
