@@ -1,5 +1,5 @@
-import { Finder, type Match, type Names, type Take, type WordsFrom } from './finder.ts';
-import type { NameIndex } from './name-index.ts';
+import { Finder, type Match, type Names, type Take } from './finder.ts';
+import type { NameIndex, Words } from './name-index.ts';
 import type { Candidate, Candidates, Question, Tier } from './question.ts';
 import { compareRanks, fewerWordsPlace, firstApproximatePlace, prefixPlace, type Rank, wordsPlace } from './rank.ts';
 
@@ -9,9 +9,9 @@ const maxNamesOfAnyTier = 100;
 const maxNamesWithFewerWords = 1_000;
 
 /** @param names the indexes to search; no name that is up to date is in two of them */
-export function findCandidates(names: readonly Names[], question: Question, wordsFrom: WordsFrom): Candidates {
+export function findCandidates(names: readonly Names[], question: Question, vocabulary: Words): Candidates {
   const { tier, limit, after } = question;
-  const finders = names.map((each) => ({ index: each.index, finder: new Finder(each, question, wordsFrom) }));
+  const finders = names.map((each) => ({ index: each.index, finder: new Finder(each, question, vocabulary) }));
   if (tier === 'any') {
     const found = finders.flatMap(({ index, finder }) => firstOf(index, maxNamesOfAnyTier, (take) => finder.any(take)));
     const first = found.sort(inTableOrder).slice(0, maxNamesOfAnyTier);

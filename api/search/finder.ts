@@ -1,7 +1,7 @@
 import { longestLength } from '../../pipelines/consumers/company-names.ts';
 import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
 import type { DocSet } from './doc-set.ts';
-import type { NameIndex } from './name-index.ts';
+import type { NameIndex, Words } from './name-index.ts';
 import { type Filters, mayGoOn, type Question } from './question.ts';
 import { firstApproximatePlace, lastEditsPlace, prefixPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term } from './terms.ts';
@@ -18,9 +18,6 @@ export interface Names {
   replaced: DocSet | null;
 }
 
-/** All words of names that begin with the given letters. */
-export type WordsFrom = (begin: string) => Iterable<string>;
-
 /** How a name matches. @see Rank */
 export type Match = Pick<Rank, 'place' | 'mismatch'>;
 export type Take = (doc: number, match: Match) => boolean;
@@ -29,18 +26,18 @@ export type Take = (doc: number, match: Match) => boolean;
 export class Finder {
   readonly #index: NameIndex;
   readonly #question: Question;
-  readonly #wordsFrom: WordsFrom;
+  readonly #vocabulary: Words;
   readonly #base: Buffer;
   readonly #same: ReadonlySet<number>;
   /** The number of the typed legal form in the index; -1: no name has it. */
   readonly #form: number;
   readonly #passes: (doc: number) => boolean;
 
-  constructor(names: Names, question: Question, wordsFrom: WordsFrom) {
+  constructor(names: Names, question: Question, vocabulary: Words) {
     this.#index = names.index;
     this.#index.beginSearch();
     this.#question = question;
-    this.#wordsFrom = wordsFrom;
+    this.#vocabulary = vocabulary;
     this.#base = Buffer.from(question.terms.base, 'latin1');
     this.#same = new Set(names.index.docsOfLetters(question.terms.letters));
     this.#form = names.index.forms.list.indexOf(question.terms.form);
@@ -89,7 +86,7 @@ export class Finder {
     const length = Math.min(base.length, longestLength);
     // So many names begin with a lone word of very many completions that to look at all names in turn is faster.
     const begun =
-      before.length === 0 && more ? null : this.#all(before).and(this.#any(more ? this.#wordsFrom(last) : words));
+      before.length === 0 && more ? null : this.#all(before).and(more ? this.#beginning(last) : this.#any(words));
     this.#eachOf(begun, (doc) => {
       if (this.#index.length[doc]! < length || !this.#index.beginsWith(doc, this.#base) || this.#same.has(doc))
         return true;
@@ -169,6 +166,10 @@ export class Finder {
     return set;
   }
 
+  #beginning(begin: string): DocSet {
+    return this.#index.docsBeginning(begin, this.#vocabulary);
+  }
+
   #all(words: readonly string[]): DocSet {
     const set = this.#index.newSet().fill();
     for (const word of words) set.and(this.#any([word]));
@@ -198,7 +199,7 @@ export class Finder {
       const isLone = whole.length === 0 && before.length === 0;
       const same = last.parts.length === 0 ? last.same : [begin];
       // For a lone unfinished word with very many completions, the shortest completions suffice.
-      const fits = this.#any(same).or(this.#any(more && !isLone ? this.#wordsFrom(begin) : words));
+      const fits = this.#any(same).or(more && !isLone ? this.#beginning(begin) : this.#any(words));
       const had = this.#all(before).and(found);
       fits.and(had);
       if (!isLone && base.endsWith(` ${begin}`) && mayBeginForm(begin)) this.#addForms(begin, had, fits);

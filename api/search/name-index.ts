@@ -1,6 +1,7 @@
 import { DocSet } from './doc-set.ts';
 import { type NameRow, text } from './name-rows.ts';
-import { TextHash, TextNumbers } from './text-hash.ts';
+import { SharedTexts, TextHash, TextNumbers } from './text-hash.ts';
+import type { Vocabulary } from './vocabulary.ts';
 
 const space = 32;
 /** RUCs of companies are stored without this first digit, in 32 bits. */
@@ -9,22 +10,12 @@ const firstCompany = 20_000_000_000;
 const maxLetterBits = 21;
 /** So many sets are kept for the next search. A set of two million names takes 300 kB. */
 const maxKeptSets = 24;
-/** The number of a shared text is stored in 16 bits. Registers have some 2,000 places and a few dozen other texts. */
-const maxSharedTexts = 65_535;
+/** So many sets of names with a word that begins in a certain way are kept, because each tier of a search needs one. */
+const maxBeginnings = 8;
 const nothing = new Uint32Array(0);
 
-/** Texts that many names share, such as legal forms. Each is stored once. */
-class SharedTexts {
-  readonly list: string[] = [];
-  readonly #numbers = new TextNumbers();
-
-  add(row: NameRow, which: number, hash: TextHash): number {
-    const number = this.#numbers.add(hash.ofBytes(row.bytes, row.from(which), row.to(which)));
-    if (number > maxSharedTexts) throw new RangeError(`more than ${maxSharedTexts} different texts in one column`);
-    if (number === this.list.length) this.list.push(row.string(which));
-    return number;
-  }
-}
+/** All words of names. */
+export type Words = Pick<Vocabulary, 'beginningWith'>;
 
 /**
  * Names of companies in memory, in the order of the table `ranked_name`: standing, length, RUC, name. A name is known
@@ -68,6 +59,8 @@ export class NameIndex {
   readonly #hash = new TextHash();
   readonly #sets: DocSet[] = [];
   #setsInUse = 0;
+  readonly #beginnings = new Map<string, DocSet>();
+  #beginningsOf: Words | null = null;
 
   add(row: NameRow): void {
     const doc = this.size;
@@ -156,6 +149,19 @@ export class NameIndex {
       }
     }
     return [...docs].sort((a, b) => a - b);
+  }
+
+  /** Returns the names with a word that begins with `begin`. The set is kept for later searches: do not change it. */
+  docsBeginning(begin: string, vocabulary: Words): DocSet {
+    if (vocabulary !== this.#beginningsOf) this.#beginnings.clear();
+    this.#beginningsOf = vocabulary;
+    const known = this.#beginnings.get(begin);
+    if (known !== undefined) return known;
+    const set = new DocSet(this.size);
+    for (const word of vocabulary.beginningWith(begin)) set.addAll(this.docsOf(word));
+    if (this.#beginnings.size === maxBeginnings) this.#beginnings.delete(this.#beginnings.keys().next().value!);
+    this.#beginnings.set(begin, set);
+    return set;
   }
 
   /** Returns an empty set. It may be used until `beginSearch` is called. */

@@ -53,7 +53,7 @@ export function makeNameStore(
     async candidates(question) {
       const names = await loaded.get(await servedEdition());
       const vocabulary = await words();
-      return findCandidates(names, question, (begin) => vocabulary.beginningWith(begin));
+      return findCandidates(names, question, vocabulary);
     },
     async counts() {
       const result = await clickhouse.query({

@@ -1,3 +1,8 @@
+import type { NameRow } from './name-rows.ts';
+
+/** The number of a shared text is stored in 16 bits. Registers have some 2,000 places and a few dozen other texts. */
+const maxSharedTexts = 65_535;
+
 /**
  * A 64-bit hash of a text, in two halves of 32 bits. Names in memory are found by the hashes of their words, because a
  * million words as keys of a Map would take three times the memory. A million words have two of the same hash with a
@@ -74,5 +79,18 @@ export class TextNumbers {
     this.#places = new Uint32Array(2 * this.#places.length);
     for (let number = 0; number < this.size; number += 1)
       this.#places[this.#placeOf(ones[number]!, twos[number]!)] = number + 1;
+  }
+}
+
+/** Texts that many names share, such as legal forms. Each is stored once. */
+export class SharedTexts {
+  readonly list: string[] = [];
+  readonly #numbers = new TextNumbers();
+
+  add(row: NameRow, which: number, hash: TextHash): number {
+    const number = this.#numbers.add(hash.ofBytes(row.bytes, row.from(which), row.to(which)));
+    if (number > maxSharedTexts) throw new RangeError(`more than ${maxSharedTexts} different texts in one column`);
+    if (number === this.list.length) this.list.push(row.string(which));
+    return number;
   }
 }

@@ -94,3 +94,25 @@ test('an index of many names grows and keeps each', async () => {
     expect(index.name(at)).toBe(`N${at} COMUN`);
   }
 });
+
+test('the names with a beginning of a word are kept until the words change', async () => {
+  const index = new NameIndex();
+  await readNames(storeOf(bytes, 64), 0, (row) => row.isDeleted || index.add(row));
+  index.finish();
+  const asked: string[] = [];
+  const wordsOf = (words: readonly string[]) => ({
+    *beginningWith(begin: string) {
+      asked.push(begin);
+      yield* words.filter((word) => word.startsWith(begin));
+    },
+  });
+  const has = (begin: string, words: ReturnType<typeof wordsOf>) =>
+    [0, 1, 2].filter((doc) => index.docsBeginning(begin, words).has(doc));
+  const [old, today] = [wordsOf(['KOLPA', 'PERU']), wordsOf(['KOLPA', 'NORTE', 'PERU', 'SUR'])];
+  expect(has('P', old)).toEqual([1]);
+  expect(has('N', old)).toEqual([]);
+  expect(asked).toEqual(['P', 'N']);
+  expect(has('N', today)).toEqual([1]);
+  for (const begin of 'ABCDEFGHIJK') has(begin, today);
+  expect([has('K', today), has('S', today), has('N', today)]).toEqual([[0], [1], [1]]);
+});
