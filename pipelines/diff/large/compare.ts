@@ -6,6 +6,7 @@ import { CompareError } from '../../changes/errors.ts';
 import { namedBytes } from '../../changes/schema.ts';
 import { readCounts, resultOf } from '../counts.ts';
 import { comparedEdition, requireSameParser } from '../edition.ts';
+import type { KernelMemory } from '../kernel/kernel.ts';
 import { RejectList } from '../listings.ts';
 import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from '../types.ts';
 import { attemptName, sweepWorkFiles } from '../work-files.ts';
@@ -15,8 +16,9 @@ import { RowComparer } from './compare-rows.ts';
 import { type EditionIndex, openBase, openIndexHeader } from './edition-index.ts';
 import { EditionWriter, neededFiles } from './edition-writer.ts';
 import { eachBucket, Merge } from './merge.ts';
+import { classifyPages, type LargeModule, largeModule, openReading } from './reading.ts';
+import { RowMatcher } from './row-matcher.ts';
 import { BaseRows } from './row-store.ts';
-import { classifyPages, type LargeModule, largeModule, openReading } from './scan-thread.ts';
 import { Spill } from './spill.ts';
 
 /**
@@ -43,9 +45,9 @@ export async function compareEdition(
     const facts = { ...edition, hashSeed: edition.isFull ? newSeed(input, reading.text) : seedOfBase(input) };
     // If the text is long, this starts another thread, which reads the publication while this thread reads the index.
     const pages = reading.start(facts.hashSeed);
-    const base = input.base === null ? null : openBase(input, input.base);
+    const base = input.base === null ? null : openBase(input, input.base, reading.memory);
     if (base !== null && !facts.isFull) requireSameParser(input.register, base.header);
-    work = makeWork(input, module, facts, base);
+    work = makeWork(input, module, facts, base, reading.memory);
     await classifyPages(pages, reading.text.textBytes, work.classifier, report, signal);
     requireRows(work);
     if (base !== null && input.previous != null) {
@@ -86,14 +88,21 @@ function newSeed(input: CompareInput, text: PublishedText): HashSeed {
 
 type Work = ReturnType<typeof makeWork>;
 
-function makeWork(input: CompareInput, module: LargeModule, facts: ChangeFileFacts, base: EditionIndex | null) {
+function makeWork(
+  input: CompareInput,
+  module: LargeModule,
+  facts: ChangeFileFacts,
+  base: EditionIndex | null,
+  memory: KernelMemory,
+) {
   const { register, workDir } = input;
   const compared = facts.isFull ? null : base;
   const { cells, emptyMarkers } = module.format;
   const baseRows = base === null ? null : new BaseRows(workDir, register, base);
   const rejects = new RejectList();
   const spill = new Spill(join(workDir, attemptName(register, 'spill')));
-  const classifier = new Classifier({ base: compared, known: base, spill, rejects, seed: facts.hashSeed, cells });
+  const matcher = compared === null ? null : new RowMatcher(memory, compared);
+  const classifier = new Classifier({ base: matcher, known: base, spill, rejects, seed: facts.hashSeed, cells });
   const writer = new EditionWriter(input, facts, compared, emptyMarkers);
   const columns: readonly Column[] = registers[register].columns;
   const comparer = new RowComparer(columns.map(({ keepsPrevious }) => keepsPrevious === true));

@@ -12,9 +12,9 @@ import { sweepWorkFiles } from '../work-files.ts';
 import { RowComparer } from './compare-rows.ts';
 import { openBase } from './edition-index.ts';
 import { EditionWriter, neededFiles } from './edition-writer.ts';
+import { largeModule } from './reading.ts';
 import { BaseRows, type StoredRow } from './row-store.ts';
 import { RowDecoder } from './rows.ts';
-import { largeModule } from './scan-thread.ts';
 
 interface CorrectionDependencies {
   /** The head's rows. */

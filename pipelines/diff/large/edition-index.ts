@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { requireBase } from '../edition.ts';
+import type { MemoryRange } from '../kernel/kernel.ts';
 import { workFileName } from '../work-files.ts';
 import {
   bucketBits,
@@ -16,10 +17,16 @@ import {
   popCount,
   wordsPerBucket,
 } from './index-format.ts';
-import type { RowBatch } from './scan.ts';
 import { readFully } from './spill.ts';
 
 export const bytesPerEntry = 12;
+
+/** Where an index takes its memory from: a `KernelMemory` if rows are to be matched (row-matcher.ts), else the heap. */
+export interface IndexMemory {
+  take(bytes: number): MemoryRange;
+}
+
+const ordinaryMemory: IndexMemory = { take: (bytes) => ({ buffer: new ArrayBuffer(bytes), at: 0 }) };
 
 /**
  * The index of one edition in memory: for each RUC, the hash of its row and the row's position in the row store. The
@@ -44,13 +51,17 @@ export class EditionIndex {
   /** Three numbers per row, in order of RUC: the two lanes (halves) of its hash, and its position in the row store. */
   readonly entries: Int32Array;
 
-  constructor(header: IndexHeader) {
+  constructor(header: IndexHeader, memory: IndexMemory) {
     this.header = header;
     const used = header.buckets.filter((rows) => rows > 0).length;
-    this.table = new Uint32Array((used + 1) * wordsPerBucket * 2);
-    this.firstPair = new Int32Array(maxBuckets);
+    const pairs = memory.take((used + 1) * wordsPerBucket * 8);
+    this.table = new Uint32Array(pairs.buffer, pairs.at, (used + 1) * wordsPerBucket * 2);
+    const firstPairs = memory.take(maxBuckets * 4);
+    this.firstPair = new Int32Array(firstPairs.buffer, firstPairs.at, maxBuckets);
     this.firstRank = new Int32Array(bucketCount + 1);
-    this.entries = new Int32Array(header.rows * 3);
+    // For a key that the index does not have, the kernel reads the first entry. An index without rows has one too.
+    const entries = memory.take(Math.max(header.rows, 1) * bytesPerEntry);
+    this.entries = new Int32Array(entries.buffer, entries.at, header.rows * 3);
     let rank = 0;
     let pair = wordsPerBucket;
     for (let bucket = 0; bucket < bucketCount; bucket += 1) {
@@ -85,64 +96,6 @@ export class EditionIndex {
     return this.table[pair + 1]! + popCount(this.table[pair]! & ((1 << (key & 31)) - 1));
   }
 
-  /**
-   * Writes the rank of each row in `[from, to)` to `ranks`, from index 0 on. The rank is -1 if the index does not have
-   * the row's key. It is also -1 for `noKey`, the key of a line without a good RUC. Up to three more ranks may be
-   * written; they mean nothing.
-   *
-   * This loop and `compareHashes` mostly wait for memory, and they are fast only while these waits overlap. So they
-   * have few instructions, no branches and no imported names (V8 checks an imported name at every use). Four rows a
-   * turn share V8's checks of the arrays.
-   */
-  lookUp(batch: RowBatch, from: number, to: number, ranks: Int32Array): void {
-    const { table, firstPair } = this;
-    const { keys } = batch;
-    const rangeShift = bucketBits;
-    const rangeMask = maxBuckets - 1;
-    const wordMask = wordsPerBucket - 1;
-    for (let row = from; row < to; row += 4) {
-      const key0 = keys[row]! | 0;
-      const key1 = keys[row + 1]! | 0;
-      const key2 = keys[row + 2]! | 0;
-      const key3 = keys[row + 3]! | 0;
-      const pair0 = (firstPair[(key0 >>> rangeShift) & rangeMask]! + ((key0 >>> 5) & wordMask)) << 1;
-      const pair1 = (firstPair[(key1 >>> rangeShift) & rangeMask]! + ((key1 >>> 5) & wordMask)) << 1;
-      const pair2 = (firstPair[(key2 >>> rangeShift) & rangeMask]! + ((key2 >>> 5) & wordMask)) << 1;
-      const pair3 = (firstPair[(key3 >>> rangeShift) & rangeMask]! + ((key3 >>> 5) & wordMask)) << 1;
-      const bits0 = table[pair0]! | 0;
-      const bits1 = table[pair1]! | 0;
-      const bits2 = table[pair2]! | 0;
-      const bits3 = table[pair3]! | 0;
-      const at = row - from;
-      ranks[at] = rankIn(bits0, key0, table[pair0 + 1]! | 0);
-      ranks[at + 1] = rankIn(bits1, key1, table[pair1 + 1]! | 0);
-      ranks[at + 2] = rankIn(bits2, key2, table[pair2 + 1]! | 0);
-      ranks[at + 3] = rankIn(bits3, key3, table[pair3 + 1]! | 0);
-    }
-  }
-
-  /**
-   * For each row, writes 0 to `differs` if the index has the row's hash at the row's key, else another number. If the
-   * index does not have the key, the number means nothing.
-   */
-  compareHashes(batch: RowBatch, from: number, to: number, ranks: Int32Array, differs: Int32Array): void {
-    const { entries } = this;
-    const { hash1, hash2 } = batch;
-    // For an absent key the loop reads entry 0, which an index without rows does not have.
-    if (entries.length === 0) return;
-    for (let row = from; row < to; row += 4) {
-      const at = row - from;
-      const entry0 = Math.imul(orZero(ranks[at]!), 3);
-      const entry1 = Math.imul(orZero(ranks[at + 1]!), 3);
-      const entry2 = Math.imul(orZero(ranks[at + 2]!), 3);
-      const entry3 = Math.imul(orZero(ranks[at + 3]!), 3);
-      differs[at] = (entries[entry0]! ^ hash1[row]!) | (entries[entry0 + 1]! ^ hash2[row]!);
-      differs[at + 1] = (entries[entry1]! ^ hash1[row + 1]!) | (entries[entry1 + 1]! ^ hash2[row + 1]!);
-      differs[at + 2] = (entries[entry2]! ^ hash1[row + 2]!) | (entries[entry2 + 1]! ^ hash2[row + 2]!);
-      differs[at + 3] = (entries[entry3]! ^ hash1[row + 3]!) | (entries[entry3 + 1]! ^ hash2[row + 3]!);
-    }
-  }
-
   /** Returns the keys of a bucket (a range of keys) whose ranks are not marked in `seen`, in ascending order. */
   unseenKeys(bucket: number, seen: Int32Array): number[] {
     const keys: number[] = [];
@@ -159,22 +112,6 @@ export class EditionIndex {
   }
 }
 
-/**
- * Returns a key's rank (the number of smaller keys in the index), or -1 if the index does not have the key. `bits` is
- * the word of the bitmap that has the key's bit. `rankOfWord` is the number of rows whose bits are in earlier words.
- */
-function rankIn(bits: number, key: number, rankOfWord: number): number {
-  let below = bits & ((1 << (key & 31)) - 1);
-  below -= (below >>> 1) & 0x55555555;
-  below = (below & 0x33333333) + ((below >>> 2) & 0x33333333);
-  const count = Math.imul((below + (below >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-  return (rankOfWord + count) | (((bits >>> (key & 31)) & 1) - 1);
-}
-
-function orZero(rank: number): number {
-  return rank & ~(rank >> 31);
-}
-
 function allSeen(seen: Int32Array, from: number, to: number): boolean {
   for (let rank = from; rank < to; ) {
     if ((rank & 31) === 0 && rank + 32 <= to && seen[rank >>> 5] === -1) rank += 32;
@@ -185,8 +122,13 @@ function allSeen(seen: Int32Array, from: number, to: number): boolean {
 }
 
 /** Opens the index of a register's edition. @throws CompareError `index_missing`, `index_damaged` */
-export function openIndex(folder: string, register: RegisterName, changeFileSha256: string): EditionIndex {
-  return withIndexFile(folder, register, changeFileSha256, readIndex);
+export function openIndex(
+  folder: string,
+  register: RegisterName,
+  changeFileSha256: string,
+  memory: IndexMemory = ordinaryMemory,
+): EditionIndex {
+  return withIndexFile(folder, register, changeFileSha256, (...file) => readIndex(...file, memory));
 }
 
 /** Reads only the header of an index. @throws CompareError `index_missing`, `index_damaged` */
@@ -233,9 +175,9 @@ function readHeader(file: number, name: string, changeFileSha256: string): Index
   return header;
 }
 
-function readIndex(file: number, name: string, changeFileSha256: string): EditionIndex {
+function readIndex(file: number, name: string, changeFileSha256: string, memory: IndexMemory): EditionIndex {
   const header = readHeader(file, name, changeFileSha256);
-  const index = new EditionIndex(header);
+  const index = new EditionIndex(header, memory);
   if (readBody(file, index) !== header.bodyCrc32) throw damagedIndex(name, 'does not match its checksum');
   return index;
 }
@@ -245,7 +187,7 @@ function readBody(file: number, index: EditionIndex): number {
   const { table, firstPair, firstRank, header } = index;
   const words = new Uint32Array(wordsPerBucket);
   const wordBytes = new Uint8Array(words.buffer);
-  const entryBytes = new Uint8Array(index.entries.buffer);
+  const entryBytes = new Uint8Array(index.entries.buffer, index.entries.byteOffset, index.entries.byteLength);
   let position = headerBytes;
   let sum = 0;
   for (let bucket = 0; bucket < bucketCount; bucket += 1) {
@@ -273,8 +215,9 @@ function readBody(file: number, index: EditionIndex): number {
 export function openBase(
   input: { workDir: string; register: RegisterName; edition: number },
   base: { edition: number; changeFileSha256: string },
+  memory: IndexMemory = ordinaryMemory,
 ): EditionIndex {
-  const index = openIndex(input.workDir, input.register, base.changeFileSha256);
+  const index = openIndex(input.workDir, input.register, base.changeFileSha256, memory);
   requireBase(index.header, base, input.edition);
   return index;
 }

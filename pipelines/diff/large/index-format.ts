@@ -8,7 +8,7 @@ import { keyLimit } from '../../registers/ruc-key.ts';
 export const bucketBits = 19;
 export const keysPerBucket = 1 << bucketBits;
 export const bucketCount = Math.ceil(keyLimit / keysPerBucket);
-/** `bucketCount` rounded up to a power of two. `EditionIndex` masks bucket numbers with `maxBuckets - 1`. */
+/** `bucketCount` rounded up to a power of two. The kernel masks bucket numbers with `maxBuckets - 1`. */
 export const maxBuckets = 1024;
 export const wordsPerBucket = keysPerBucket >>> 5;
 

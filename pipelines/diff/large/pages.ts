@@ -2,81 +2,38 @@ import type { HashSeed } from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
 import type { LargeFormat } from '../../registers/module.ts';
 import { chunkBytes } from '../zip.ts';
-import { endOfLine, lineFeed, type RowBatch, scanRows, slackBytes } from './scan.ts';
-
-/** Some megabytes of whole lines and the rows read from them, in one piece of memory that threads can share. */
-export interface Page {
-  bytes: Buffer;
-  view: DataView;
-  /** Length of the text at the start of `bytes`. */
-  textBytes: number;
-  rows: RowBatch;
-}
-
-/** A line that lies across two pieces of text is cut to this length. A line of this length is refused anyway. */
-export const maxCarryBytes = 1 << 20;
-/** Room for one piece of text and for the longest line that is carried over from the piece before it. */
-const maxTextBytes = chunkBytes + maxCarryBytes;
-/** Most rows in a page: twice as many as a piece of text (2 MB) has on average. Very short lines end a page early. */
-const maxRows = 48 * 1024;
-const columnBytes = maxRows * 4;
-const pageBytes = maxTextBytes + slackBytes + 6 * columnBytes;
-
-export function newPageMemory(): SharedArrayBuffer {
-  return new SharedArrayBuffer(pageBytes);
-}
-
-/** Returns a thread's own view of a page, in memory that `newPageMemory` made. */
-export function pageIn(memory: SharedArrayBuffer): Page {
-  const column = (index: number) => maxTextBytes + slackBytes + index * columnBytes;
-  return {
-    bytes: Buffer.from(memory, 0, maxTextBytes + slackBytes),
-    view: new DataView(memory, 0, maxTextBytes + slackBytes),
-    textBytes: 0,
-    rows: {
-      keys: new Uint32Array(memory, column(0), maxRows),
-      starts: new Int32Array(memory, column(1), maxRows),
-      ends: new Int32Array(memory, column(2), maxRows),
-      hash1: new Int32Array(memory, column(3), maxRows),
-      hash2: new Int32Array(memory, column(4), maxRows),
-      count: 0,
-      emptyNames: 0,
-      repairable: new Int32Array(memory, column(5), maxRows),
-      repairables: 0,
-    },
-  };
-}
+import { maxCarryBytes, maxRows, maxTextBytes, type Page, scanRows } from './page.ts';
+import { endOfLine, lineFeed, slackBytes } from './scan.ts';
 
 /**
- * Reads a publication's text into pages. The header line is checked and left out, so the first row is line 2.
- * @param freePage gives an empty page; it must not give a page whose rows are still in use
- * @throws CompareError `header_changed`; `empty` when there is not even a header; the errors of `chunks`
+ * Reads a publication's canonical text into `page`, and yields it each time it is full. A page is valid until the caller
+ * asks for the next. The header line is checked and left out, so the first row is line 2.
+ * @throws CompareError `header_changed`; `empty` when there is not even a header; the errors of `text`
  */
 export async function* pagesOf(
-  chunks: AsyncIterable<Buffer>,
+  text: AsyncIterable<Buffer>,
   format: LargeFormat,
   seed: HashSeed,
-  freePage: () => Page | Promise<Page>,
+  page: Page,
 ): AsyncGenerator<Page> {
-  let page: Page | null = null;
-  for await (const region of rowRegionsOf(chunks, format)) {
+  empty(page);
+  for await (const region of rowRegionsOf(text, format)) {
     while (region.from < region.limit) {
-      page ??= emptied(await freePage());
       readInto(page, region, seed, format.cells);
       // A line that lies across two pieces of text is a region of its own. Such a single line must not take a whole
       // page. So the lines of the next region go into this page too.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
-      page = null;
+      empty(page);
     }
   }
-  if (page !== null) yield page;
+  if (page.textBytes > 0) yield page;
 }
 
-/** Yields the lines after the header, in the form that `scanRows` reads. */
-async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat): AsyncGenerator<LineRegion> {
+/** Yields the lines after the header, in the form that `scanRows` (page.ts) reads. */
+async function* rowRegionsOf(text: AsyncIterable<Buffer>, format: LargeFormat): AsyncGenerator<LineRegion> {
   let headerSeen = false;
-  for await (const region of regionsOf(format.canonical === undefined ? chunks : piecesOf(format.canonical(chunks)))) {
+  for await (const region of regionsOf(text)) {
     if (!headerSeen) skipHeader(region, format);
     headerSeen = true;
     yield region;
@@ -86,7 +43,7 @@ async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat)
 
 /** Checks the header and reads no rows. @throws CompareError as `pagesOf` */
 export async function checkHeader(chunks: AsyncIterable<Buffer>, format: LargeFormat): Promise<void> {
-  for await (const _ of rowRegionsOf(startOf(chunks, maxHeaderBytes), format)) return;
+  for await (const _ of rowRegionsOf(canonicalText(startOf(chunks, maxHeaderBytes), format), format)) return;
 }
 
 /** A longer first line is no header. Without this limit, a text of gigabytes in one line would be read to its end. */
@@ -101,19 +58,18 @@ async function* startOf(chunks: AsyncIterable<Buffer>, atLeastBytes: number): As
   }
 }
 
-/** Cuts text into pieces that fit a page. */
-async function* piecesOf(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const piece of text) {
+/** Gives a published text in the form that `scanRows` (page.ts) reads, in pieces of at most `chunkBytes`. */
+export async function* canonicalText(chunks: AsyncIterable<Buffer>, format: LargeFormat): AsyncGenerator<Buffer> {
+  for await (const piece of format.canonical?.(chunks) ?? chunks) {
     for (let from = 0; from < piece.length; from += chunkBytes) yield piece.subarray(from, from + chunkBytes);
   }
 }
 
-function emptied(page: Page): Page {
+function empty(page: Page): void {
   page.textBytes = 0;
   page.rows.count = 0;
   page.rows.emptyNames = 0;
   page.rows.repairables = 0;
-  return page;
 }
 
 /**
@@ -125,7 +81,7 @@ function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number)
   if (page.textBytes + text.length > maxTextBytes) return;
   // `set` would copy into shared memory word by word, which is twelve times slower than `fill`.
   page.bytes.fill(text, page.textBytes, page.textBytes + text.length);
-  const stop = scanRows(page.bytes, page.view, page.textBytes, page.textBytes + text.length, page.rows, seed, cells);
+  const stop = scanRows(page, page.textBytes, page.textBytes + text.length, seed, cells);
   region.from += stop - page.textBytes;
   page.textBytes = stop;
 }
@@ -143,7 +99,6 @@ function skipHeader(region: LineRegion, format: LargeFormat): void {
  */
 export interface LineRegion {
   bytes: Uint8Array;
-  view: DataView;
   from: number;
   limit: number;
 }
@@ -151,7 +106,6 @@ export interface LineRegion {
 /** Cuts pieces of text into regions of whole lines. Only a line that lies across two pieces is copied. */
 export async function* regionsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineRegion> {
   const carry = new Uint8Array(maxCarryBytes + slackBytes);
-  const carryView = new DataView(carry.buffer);
   let carried = 0;
   const keep = (piece: Uint8Array) => {
     // One byte stays free for the line end.
@@ -166,19 +120,17 @@ export async function* regionsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenera
       keep(lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd));
       if (lineEnd < 0) continue;
       carry[carried] = lineFeed;
-      yield { bytes: carry, view: carryView, from: 0, limit: carried + 1 };
+      yield { bytes: carry, from: 0, limit: carried + 1 };
       carried = 0;
       from = lineEnd + 1;
     }
     const last = chunk.length > slackBytes ? chunk.lastIndexOf(lineFeed, chunk.length - slackBytes - 1) : -1;
     const limit = Math.max(from, last + 1);
-    if (limit > from) {
-      yield { bytes: chunk, view: new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength), from, limit };
-    }
+    if (limit > from) yield { bytes: chunk, from, limit };
     keep(chunk.subarray(limit));
   }
   if (carried === 0) return;
   // The last line counts even if it has no line end.
   if (carry[carried - 1] !== lineFeed) carry[carried++] = lineFeed;
-  yield { bytes: carry, view: carryView, from: 0, limit: carried };
+  yield { bytes: carry, from: 0, limit: carried };
 }

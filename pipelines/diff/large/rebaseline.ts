@@ -12,9 +12,9 @@ import type { RowComparer } from './compare-rows.ts';
 import type { EditionWriter } from './edition-writer.ts';
 import { bucketCount, keysPerBucket } from './index-format.ts';
 import { eachBucket, LastLines } from './merge.ts';
+import { classifyPages, type LargeModule, openReading } from './reading.ts';
 import { type BaseRows, emptyRow, type StoredRow } from './row-store.ts';
 import { cellEnds } from './scan.ts';
-import { classifyPages, type LargeModule, openReading } from './scan-thread.ts';
 import { Spill } from './spill.ts';
 
 interface RebaselineDependencies {

@@ -8,8 +8,8 @@ import { sweepWorkFiles } from '../work-files.ts';
 import { openIndex } from './edition-index.ts';
 import { neededFiles, StateWriter } from './edition-writer.ts';
 import type { IndexHeader } from './index-format.ts';
+import { largeModule } from './reading.ts';
 import { countEmptyCells, EmptyCells, RowDecoder } from './rows.ts';
-import { largeModule } from './scan-thread.ts';
 
 /**
  * Makes the index and row store of the last given edition again, from change files in order. Both get the bytes that

@@ -4,8 +4,8 @@ import { CompareError } from '../../../../../pipelines/changes/errors.ts';
 import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { runInChild } from '../../../../../pipelines/diff/child.ts';
 import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
+import { ReadingThread } from '../../../../../pipelines/diff/large/reading.ts';
 import { maxLineBytes, maxRowBytes } from '../../../../../pipelines/diff/large/scan.ts';
-import { ScanThread } from '../../../../../pipelines/diff/large/scan-thread.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { registerNames, registers } from '../../../../../schemas/registers.ts';
@@ -136,16 +136,12 @@ describe('with inflating on a thread of its own', () => {
 
   it('ends with an error when the thread dies', async () => {
     await harness.publish(rows);
-    const thread = new ScanThread(
-      'padron_reducido',
-      harness.publicationPath,
-      { maxTextBytes: 1e9, maxEntries: 10 },
-      { first: 1, second: 2 },
-    );
-    const pages = thread.pages();
+    const limits = { maxTextBytes: 1e9, maxEntries: 10 };
+    const thread = new ReadingThread('padron_reducido', harness.publicationPath, limits);
+    const pieces = thread.pieces();
     await thread.close();
     const readAll = async () => {
-      for await (const page of pages) expect(page.textBytes).toBeGreaterThan(0);
+      for await (const piece of pieces) expect(piece.length).toBeGreaterThan(0);
     };
     await expect(readAll()).rejects.toThrow('ended early');
   });

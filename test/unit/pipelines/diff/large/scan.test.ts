@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { KernelMemory } from '../../../../../pipelines/diff/kernel/kernel.ts';
+import { newPage, type Page, scanRows } from '../../../../../pipelines/diff/large/page.ts';
 import {
   blankControlBytes,
   cellEnds,
   hashOfRow,
   problemOfLine,
-  type RowBatch,
-  scanRows,
   slackBytes,
 } from '../../../../../pipelines/diff/large/scan.ts';
 import { keyAt, noKey, rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
@@ -14,18 +14,13 @@ import { decodeWindows1252, encodeWindows1252 } from '../../../../../pipelines/r
 import { padronReducido } from '../../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
 
-function makeBatch(maxRows: number): RowBatch {
-  return {
-    keys: new Uint32Array(maxRows),
-    starts: new Int32Array(maxRows),
-    ends: new Int32Array(maxRows),
-    hash1: new Int32Array(maxRows),
-    hash2: new Int32Array(maxRows),
-    count: 0,
-    emptyNames: 0,
-    repairable: new Int32Array(maxRows),
-    repairables: 0,
-  };
+const page = newPage(new KernelMemory());
+
+/** An empty page of at most `maxRows` lines. It is always the same one. */
+function emptyPage(maxRows: number): Page {
+  const { rows } = page;
+  const keys = new Uint32Array(rows.keys.buffer, rows.keys.byteOffset, maxRows);
+  return { ...page, rows: { ...rows, keys, count: 0, emptyNames: 0, repairables: 0 } };
 }
 
 const seed = { first: 12, second: 34 };
@@ -43,19 +38,17 @@ function cellsOf(row: Uint8Array): string[] {
 
 /** Reads lines with `scanRows`: the key (or null) and the text of each. */
 function scanned(lines: readonly Uint8Array[], lineEnd = '\n', rowsPerBatch = 3) {
-  const text = Buffer.concat([...lines.flatMap((line) => [line, Buffer.from(lineEnd)]), Buffer.alloc(slackBytes)]);
-  const bytes = new Uint8Array(text);
-  const view = new DataView(bytes.buffer);
-  const limit = bytes.length - slackBytes;
+  const text = Buffer.concat(lines.flatMap((line) => [line, Buffer.from(lineEnd)]));
+  page.bytes.fill(text, 0, text.length);
   const found: { key: number | null; line: Uint8Array; hash: [number, number]; isRepairable: boolean }[] = [];
-  for (let position = 0; position < limit; ) {
-    const batch = makeBatch(rowsPerBatch);
-    position = scanRows(bytes, view, position, limit, batch, seed, cells);
-    for (let row = 0; row < batch.count; row += 1) {
-      const key = batch.keys[row]!;
-      const line = bytes.slice(batch.starts[row], batch.ends[row]);
-      const isRepairable = batch.repairable.subarray(0, batch.repairables).includes(row);
-      found.push({ key: key === noKey ? null : key, line, hash: [batch.hash1[row]!, batch.hash2[row]!], isRepairable });
+  for (let position = 0; position < text.length; ) {
+    const { bytes, rows, ...rest } = emptyPage(rowsPerBatch);
+    position = scanRows({ bytes, rows, ...rest }, position, text.length, seed, cells);
+    for (let row = 0; row < rows.count; row += 1) {
+      const key = rows.keys[row]!;
+      const line = Uint8Array.from(bytes.subarray(rows.starts[row], rows.ends[row]));
+      const isRepairable = rows.repairable.subarray(0, rows.repairables).includes(row);
+      found.push({ key: key === noKey ? null : key, line, hash: [rows.hash1[row]!, rows.hash2[row]!], isRepairable });
     }
   }
   return found;

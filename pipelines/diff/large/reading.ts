@@ -5,11 +5,13 @@ import type { HashSeed } from '../../changes/change-file.ts';
 import { CompareError, type CompareErrorCode } from '../../changes/errors.ts';
 import type { LargeFormat, RegisterModule } from '../../registers/module.ts';
 import { registerModules } from '../../registers/modules.ts';
+import { KernelMemory } from '../kernel/kernel.ts';
 import { openPublication } from '../publication.ts';
 import type { CompareLimits, Progress } from '../types.ts';
-import type { PublicationLimits, PublishedText } from '../zip.ts';
+import { chunkBytes, type PublicationLimits, type PublishedText } from '../zip.ts';
 import type { Classifier } from './classify.ts';
-import { newPageMemory, type Page, pageIn, pagesOf } from './pages.ts';
+import { newPage, type Page } from './page.ts';
+import { canonicalText, pagesOf } from './pages.ts';
 
 export type LargeModule = RegisterModule & { format: LargeFormat };
 
@@ -20,58 +22,52 @@ export function largeModule(register: RegisterName): LargeModule {
   return { register, source, format };
 }
 
-export interface ScanJob {
+export interface ReadingJob {
   register: RegisterName;
   path: string;
   limits: PublicationLimits;
-  seed: HashSeed;
-  pages: SharedArrayBuffer[];
+  slots: SharedArrayBuffer[];
 }
 
 export type FromThread =
-  | { kind: 'page'; page: number; textBytes: number; rows: number; emptyNames: number; repairables: number }
+  | { kind: 'piece'; slot: number; bytes: number }
   | { kind: 'end' }
   | { kind: 'fault'; code: CompareErrorCode; message: string };
 
-/** Number of pages that the reading thread fills before it waits for the caller. They take some 25 MB. */
-const maxPages = 6;
+/** Number of pieces of text (2 MB each) that the thread puts into slots before it waits for the caller. */
+const maxSlots = 6;
 
 /**
- * Inflates, checks and reads a publication on a thread of its own, which starts in the constructor. Callers must call
- * `close`. The thread fills pages and gets them back after use.
- * - The pages are shared memory. Never transfer a page to another thread: V8 would then check the memory at each
- *   access, and look-ups in the index would take a fifth longer.
- * - Neither thread may block while it waits for messages. Otherwise the caller's thread would not notice an abort or
- *   the reading thread's death.
+ * Inflates and checks a publication on a thread of its own, which starts in the constructor. Callers must call `close`.
+ * The thread copies pieces of text into slots of shared memory and gets the slots back after use. It does nothing else,
+ * because inflating takes as long as all that the caller does with the text.
+ *
+ * Neither thread may block while it waits for messages. Otherwise the caller's thread would not notice an abort or the
+ * reading thread's death.
  */
-export class ScanThread {
-  readonly #pages: Page[];
+export class ReadingThread {
+  readonly #slots: Buffer[];
   readonly #thread: Worker;
   readonly #messages: AsyncIterable<[FromThread]>;
 
-  constructor(register: RegisterName, path: string, limits: PublicationLimits, seed: HashSeed) {
-    const memory = Array.from({ length: maxPages }, newPageMemory);
-    this.#pages = memory.map(pageIn);
-    const job: ScanJob = { register, path, limits, seed, pages: memory };
-    this.#thread = startThread(new URL('./scan.worker.ts', import.meta.url), job);
+  constructor(register: RegisterName, path: string, limits: PublicationLimits) {
+    const slots = Array.from({ length: maxSlots }, () => new SharedArrayBuffer(chunkBytes));
+    this.#slots = slots.map((slot) => Buffer.from(slot));
+    const job: ReadingJob = { register, path, limits, slots };
+    this.#thread = startThread(new URL('./reading.worker.ts', import.meta.url), job);
     // This yields all messages that came before an error or the end of the thread, and only then fails or ends.
     this.#messages = on(this.#thread, 'message', { close: ['exit'] }) as AsyncIterable<[FromThread]>;
     // A failure that comes when nobody reads the messages any more must not end this process.
     this.#thread.on('error', () => {});
   }
 
-  /** Yields the publication's pages in order. Call it only once. A page is valid until the caller asks for the next. */
-  async *pages(): AsyncGenerator<Page> {
+  /** Yields the text in order. Call it only once. A piece is valid until the caller asks for the next. */
+  async *pieces(): AsyncGenerator<Buffer> {
     for await (const [message] of this.#messages) {
       if (message.kind === 'end') return;
       if (message.kind === 'fault') throw new CompareError(message.code, message.message);
-      const page = this.#pages[message.page]!;
-      page.textBytes = message.textBytes;
-      page.rows.count = message.rows;
-      page.rows.emptyNames = message.emptyNames;
-      page.rows.repairables = message.repairables;
-      yield page;
-      this.#thread.postMessage(message.page);
+      yield this.#slots[message.slot]!.subarray(0, message.bytes);
+      this.#thread.postMessage(message.slot);
     }
     throw new Error('the reading thread ended early');
   }
@@ -83,9 +79,11 @@ export class ScanThread {
 
 const progressEveryMs = 500;
 
-/** Reads a publication into pages. A long text is read by a thread of its own, a short text by this thread. */
+/** Reads a publication into pages. A long text is inflated by a thread of its own, a short text by this thread. */
 export interface Reading {
   text: PublishedText;
+  /** The memory that the pages lie in. The index of a `RowMatcher` must lie in it too. */
+  memory: KernelMemory;
   /** Starts to read. A thread reads a long text ahead while the caller does other things. Callers must call `close`. */
   start(seed: HashSeed): AsyncIterable<Page>;
   close(): Promise<void>;
@@ -95,16 +93,14 @@ export interface Reading {
 export async function openReading(module: LargeModule, path: string, limits: CompareLimits): Promise<Reading> {
   const { register, source, format } = module;
   const text = await openPublication(path, source.container, limits);
-  let thread: ScanThread | null = null;
+  const memory = new KernelMemory();
+  let thread: ReadingThread | null = null;
   return {
     text,
+    memory,
     start(seed) {
-      if (text.textBytes < limits.minThreadTextBytes) {
-        const page = pageIn(newPageMemory());
-        return pagesOf(text.chunks(), format, seed, () => page);
-      }
-      thread = new ScanThread(register, path, limits, seed);
-      return thread.pages();
+      if (text.textBytes >= limits.minThreadTextBytes) thread = new ReadingThread(register, path, limits);
+      return pagesOf(thread?.pieces() ?? canonicalText(text.chunks(), format), format, seed, newPage(memory));
     },
     close: async () => await thread?.close(),
   };
