@@ -2,6 +2,9 @@ import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/process/closing-line.ts';
 import { SlowFilesFirst } from './test/support/process/slow-files-first.ts';
 
+// Kafka lives for a minute or a few. Java's second compiler would take more CPU time than it saves.
+process.env.JDK_JAVA_OPTIONS ??= '-XX:TieredStopAtLevel=1';
+
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
 // their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a
 // time, and three whole products, because they wait more than they compute.
@@ -34,6 +37,8 @@ export default defineConfig({
           ...longTimeouts,
           // Temporal's test server has five seconds to start, which is too short beside another one.
           fileParallelism: false,
+          // One process bundles the workflows once for all files.
+          isolate: false,
         },
       },
       {

@@ -34,6 +34,8 @@ export type Endpoints = z.infer<typeof endpointsSchema>;
 
 const schema = endpointsSchema.partial().extend({
   PATH: z.string().default(''),
+  /** Java's own variable: options for each engine that runs in Java. */
+  JDK_JAVA_OPTIONS: z.string().default(''),
   PADRON_PROGRAMS_DIR: z.string().default(path.join(repositoryRoot, '.local', 'programs')),
   PADRON_LOCAL_DIR: z.string().default(path.join(repositoryRoot, '.local')),
 });
@@ -44,6 +46,7 @@ export type Addresses = Partial<Endpoints>;
 interface LocalConfig {
   /** Folders to look in for programs, as in a shell's PATH. */
   searchPath: string;
+  javaOptions: string;
   programsDirectory: string;
   /** The folder `.local`, which holds the data, run and programs folders of this checkout. */
   localDirectory: string;
@@ -55,10 +58,11 @@ interface LocalConfig {
 /** Reads the environment of this process. @throws ConfigurationError that names every wrong setting */
 export function readLocalConfig(environment: Record<string, string | undefined> = process.env): LocalConfig {
   const parsed = parseConfiguration(schema, environment);
-  const { PATH, PADRON_PROGRAMS_DIR, PADRON_LOCAL_DIR, ...addresses } = parsed;
+  const { PATH, JDK_JAVA_OPTIONS, PADRON_PROGRAMS_DIR, PADRON_LOCAL_DIR, ...addresses } = parsed;
   const present = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return {
     searchPath: PATH,
+    javaOptions: JDK_JAVA_OPTIONS,
     programsDirectory: path.resolve(PADRON_PROGRAMS_DIR),
     localDirectory: path.resolve(PADRON_LOCAL_DIR),
     addresses,

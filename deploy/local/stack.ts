@@ -224,6 +224,7 @@ function makeContext(directory: string, options: StackOptions, ports: Ports, log
     external,
     ports,
     credentials: readOrMakeCredentials(directory),
+    javaOptions: config.javaOptions,
     programs: { directory: config.programsDirectory, searchPath: config.searchPath, log },
     endpoints: {
       KAFKA_BROKERS: external.KAFKA_BROKERS ?? '',

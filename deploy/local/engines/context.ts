@@ -17,6 +17,8 @@ export interface EngineContext {
   ports: Ports;
   credentials: Credentials;
   programs: ProgramStore;
+  /** Options for each engine that runs in Java, separated by blanks. */
+  javaOptions: string;
   /** Addresses of the other engines. An engine starts after the engines that it needs. */
   endpoints: Endpoints;
 }
@@ -48,8 +50,8 @@ export function plainEnvironment(searchPath: string): Record<string, string> {
 }
 
 /** Java decodes paths by the locale. In the locale C it does not find a folder whose name has a letter such as ó. */
-export function javaEnvironment(searchPath: string): Record<string, string> {
-  return { ...plainEnvironment(searchPath), LC_ALL: 'C.UTF-8' };
+export function javaEnvironment({ programs, javaOptions }: EngineContext): Record<string, string> {
+  return { ...plainEnvironment(programs.searchPath), JDK_JAVA_OPTIONS: javaOptions, LC_ALL: 'C.UTF-8' };
 }
 
 /** True when the HTTP address answers with success. @throws Error when no answer comes within a second */

@@ -34,7 +34,7 @@ export const kafka: Engine = {
     const java = await resolveJava(context.programs, kafkaMinimumJava, addressNames);
     const jars = await resolveKafka(context.programs);
     const folder = engineFolder(context, 'kafka');
-    const environment = javaEnvironment(context.programs.searchPath);
+    const environment = javaEnvironment(context);
     const logging = path.join(folder, 'log4j2.properties');
     writeFileSync(logging, loggingProperties);
     const options = [`-Dlog4j2.configurationFile=${logging}`, '-cp', path.join(jars, '*')];

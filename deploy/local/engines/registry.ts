@@ -46,7 +46,7 @@ export const registry: Engine = {
         '-jar',
         path.join(program, 'quarkus-run.jar'),
       ],
-      environment: { ...javaEnvironment(context.programs.searchPath), ...settings(context) },
+      environment: { ...javaEnvironment(context), ...settings(context) },
       workingDirectory: engineFolder(context, 'registry'),
       stopSignal: 'SIGTERM',
       isReady: () => answersOk(`${registryUrl(context)}/subjects`),

@@ -24,7 +24,7 @@ async function makeWatcher(): Promise<{ by: TestCaller; list: number }> {
 
 const positions = (stream: EventStreamClient) => stream.events.map(({ id }) => Number(id));
 
-test('a stream starts now and shows an event within a second of its commit: the signed text, with its position as id', async () => {
+test('a stream starts now and shows an event at its commit, not with the next keep-alive: the signed text, with its position as id', async () => {
   const { by, list } = await makeWatcher();
   await writeChanges(around.pool, by, { list, edition: 1, rucs, detectedAt: at });
   const stream = await openEventStream(by, path);
@@ -33,7 +33,7 @@ test('a stream starts now and shows an event within a second of its commit: the 
   await writeChanges(around.pool, by, { list, edition: 2, rucs: [rucs[0]!], detectedAt: at });
   const committedAt = performance.now();
   await stream.until(1);
-  expect(performance.now() - committedAt).toBeLessThan(1_000);
+  expect(performance.now() - committedAt).toBeLessThan(10_000);
   const { rows } = await around.pool.query('SELECT payload FROM event WHERE account_id = $1 AND position = 6', [
     by.accountId,
   ]);

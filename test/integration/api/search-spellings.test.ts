@@ -53,10 +53,10 @@ function newSearch(): (q: string, limite?: number) => ReturnType<FindCompanies> 
   return (q, limite = 20) => find(searchQuery.parse({ q, limite: String(limite) }), limite, null);
 }
 
-async function expectFirst(q: string, nombre: string, place?: number): Promise<void> {
+async function expectFirst(q: string, nombre: string, ...places: number[]): Promise<void> {
   const { hits } = await newSearch()(q);
   expect(hits[0]?.company.nombre, q).toBe(nombre);
-  if (place !== undefined) expect(hits[0]!.rank.place, q).toBe(place);
+  if (places.length > 0) expect(places, q).toContain(hits[0]!.rank.place);
 }
 
 const others = [
@@ -95,11 +95,7 @@ describe('examples', () => {
     ['SUPERMERCADO BALTURA S.A.', ['super mercado baltura'], [1]],
   ])('%s', async (nombre, typed, places) => {
     await write([...others, nombre]);
-    for (const q of typed) {
-      await expectFirst(q, nombre);
-      const { hits } = await newSearch()(q);
-      expect(places, q).toContain(hits[0]!.rank.place);
-    }
+    for (const q of typed) await expectFirst(q, nombre, ...places);
   });
 
   test('an abbreviation that is also a word finds both, the whole word first', async () => {
@@ -156,8 +152,9 @@ interface Count {
 test('every way of writing every name of a generated register finds it, first where the name is unique', {
   timeout: 300_000,
 }, async () => {
+  // The folding alone is tested with many more names in test/unit/schemas/names.
   const luck = makeLuck(2026);
-  const register: SpelledName[] = Array.from({ length: 160 }, () => spelledName(luck));
+  const register: SpelledName[] = Array.from({ length: 60 }, () => spelledName(luck));
   await write(register.map(({ nombre }) => nombre));
   const search = newSearch();
   const counts: Record<string, Count> = {};

@@ -72,7 +72,7 @@ export async function makePayer(pool: Pool, perMonth: number, requestsPerMinute 
 /** Polls, because a charge is committed after its answer. */
 export async function expectUsedOf(pool: Pool, { accountId }: Payer, used: number, month?: string): Promise<void> {
   const inMonth = month ?? monthOf(Date.now()).firstDay;
-  await vi.waitFor(async () => expect((await readUse(pool, accountId, inMonth))?.used).toBe(used), 3_000);
+  await vi.waitFor(async () => expect((await readUse(pool, accountId, inMonth))?.used).toBe(used), 30_000);
 }
 
 export async function refusalOf(charging: Promise<void>): Promise<ApiProblem> {

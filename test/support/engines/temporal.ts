@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, type WorkflowBundle } from '@temporalio/worker';
 import { pino } from 'pino';
@@ -19,11 +23,43 @@ export function workflowBundle(): Promise<WorkflowBundle> {
   return bundle;
 }
 
-/** A Temporal server that skips the time in which a workflow waits. */
+/**
+ * A Temporal server that skips the time in which a workflow waits. The SDK gives a server five seconds for its start,
+ * which is too short on a busy machine. So the server is started here, and the SDK starts `sleep` in its place.
+ */
 export async function startTimeSkippingServer(): Promise<TestWorkflowEnvironment> {
   quietTemporal();
-  const path = await temporalTestServerExecutable(() => {});
-  return await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
+  const port = await freePort();
+  const server = spawn(await temporalTestServerExecutable(() => {}), [String(port)], { stdio: 'ignore' });
+  while (!(await accepts(port))) {
+    if (server.exitCode !== null) throw new Error(`Temporal's test server ended with ${server.exitCode}`);
+    await sleep(100);
+  }
+  const environment = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { port, executable: { type: 'existing-path', path: '/bin/sleep' } },
   });
+  const teardown = environment.teardown.bind(environment);
+  environment.teardown = async () => {
+    await teardown();
+    server.kill();
+  };
+  return environment;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isOpen = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return isOpen;
 }

@@ -31,7 +31,7 @@ test('charges of many accounts that are ready together are one transaction', asy
   // The first charge of an account in a month makes its rows.
   await chargeTogether();
   for (const payer of payers) await expectUsed(payer, 12);
-  await vi.waitFor(() => expect(one.pool.idleCount).toBe(one.pool.totalCount));
+  await vi.waitFor(() => expect(one.pool.idleCount).toBe(one.pool.totalCount), 30_000);
   connect.mockClear();
   await chargeTogether();
   expect(connect).toHaveBeenCalledTimes(1);

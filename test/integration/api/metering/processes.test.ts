@@ -154,7 +154,7 @@ test('PostgreSQL down: a known token is served without charge, the calendar answ
   const get = at[2]!;
   const usedNow = async () => accountAnswer.parse(await (await get('/id/v1/cuenta')).json()).data.cuota.usada;
   expect((await get(`/id/v1/ruc/${company}`)).status).toBe(200);
-  await vi.waitFor(async () => expect(await usedNow()).toBe(1), 10_000);
+  await vi.waitFor(async () => expect(await usedNow()).toBe(1), 30_000);
   await around.postgresLine.cut();
   for (let number = 0; number < 20; number += 1) expect((await get(`/id/v1/ruc/${company}`)).status).toBe(200);
   expect((await get('/id/v1/calendario/2026-11-28')).status).toBe(200);
@@ -164,11 +164,11 @@ test('PostgreSQL down: a known token is served without charge, the calendar answ
   const metrics = await (await fetch(`${apis[2]!.url}/metrics`)).text();
   expect(metrics).toMatch(/^padron_api_uncharged_units_total\{process="api"\} 20$/m);
   await around.postgresLine.mend();
-  await vi.waitFor(async () => expect(await usedNow()).toBe(1), 10_000);
+  await vi.waitFor(async () => expect(await usedNow()).toBe(1), 30_000);
   // By then PostgreSQL is asked again.
   await sleep(restMs);
   expect((await get(`/id/v1/ruc/${company}`)).status).toBe(200);
-  await vi.waitFor(async () => expect(await usedNow()).toBe(2), 10_000);
+  await vi.waitFor(async () => expect(await usedNow()).toBe(2), 30_000);
 });
 
 // The last test, because one process is gone after it.

@@ -101,7 +101,7 @@ test('the prepaid balance is drawn after the quota, by a batch over both; new un
   await one.meter.charge(payer, 55);
   await vi.waitFor(async () => {
     expect(await readUse(scene.pool, payer.accountId, thisMonth())).toEqual({ limit: 50, used: 50, prepaid: 25 });
-  }, 3_000);
+  }, 30_000);
   const { charged, refusal } = await chargeAll(other, payer);
   expect(charged).toBe(25);
   expect(Number(refusal.headers['Retry-After'])).toBe(secondsOfMonth());

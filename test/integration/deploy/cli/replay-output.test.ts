@@ -25,10 +25,9 @@ import { type CliStage, insertEdition, insertPublication, makeCliStage } from '.
 import { runPadron, startPadron } from '../../../support/process/command.ts';
 import { changesBetween, type State, writeChanges } from '../../../unit/pipelines/replay/change-files.ts';
 
-// `padron replay --out` as a process: what becomes of files, links, devices and other runs. One edition of so many
-// companies takes the command a second or two, so that a test can do something meanwhile.
+// `padron replay --out` as a process: what becomes of files, links, devices and other runs.
 const register = 'padron_reducido';
-const companies = 60_000;
+const companies = 20_000;
 const words = ['replay', '--register', register, '--from', '1', '--to', '1'];
 const ndjson = [...words, '--into', 'ndjson'];
 const parquet = [...words, '--into', 'parquet'];
@@ -71,6 +70,24 @@ const names = () => readdirSync(folder).sort();
 const isWhole = (file = out) => readFileSync(file).equals(whole);
 const ended = (child: ChildProcess) => new Promise<number | null>((resolve) => child.once('close', resolve));
 
+/** Sends a signal to an export that has begun to write over the text `old`, and returns its exit code. */
+async function signalled(signal: NodeJS.Signals): Promise<number | null> {
+  writeFileSync(out, 'old');
+  const child = startPadron([...ndjson, '--out', out], stage.environment);
+  const end = ended(child);
+  await expect.poll(() => existsSync(`${out}.partial`), { interval: 1 }).toBe(true);
+  child.kill(signal);
+  return await end;
+}
+
+/** The same until the signal has come before the end of the export: this process may have stood still meanwhile. */
+async function signalledInTime(signal: NodeJS.Signals): Promise<number | null> {
+  for (;;) {
+    const code = await signalled(signal);
+    if (code !== 0) return code;
+  }
+}
+
 /** Runs a script in the output's folder. `$padron` is the command. */
 function runShell(script: string) {
   const command = `padron="$0 ${join(repositoryRoot, 'deploy/cli/padron.js')}"; ${script}`;
@@ -83,10 +100,14 @@ function runShell(script: string) {
 
 test('a new file is private from its first byte, whatever the umask; one that is replaced keeps its mode', async () => {
   const modes = new Set<string>();
-  const child = startPadron([...ndjson, '--out', out], stage.environment);
-  const watching = setInterval(() => existsSync(`${out}.partial`) && modes.add(modeOf(`${out}.partial`)), 5);
-  expect(await ended(child)).toBe(0);
-  clearInterval(watching);
+  // A second time only if this process stood still during the whole export.
+  while (modes.size === 0) {
+    rmSync(out, { force: true });
+    const child = startPadron([...ndjson, '--out', out], stage.environment);
+    const watching = setInterval(() => existsSync(`${out}.partial`) && modes.add(modeOf(`${out}.partial`)), 5);
+    expect(await ended(child)).toBe(0);
+    clearInterval(watching);
+  }
   expect([[...modes], modeOf(out), isWhole(), names()]).toEqual([['600'], '600', true, ['changes.nd']]);
 
   chmodSync(out, 0o640);
@@ -186,25 +207,13 @@ test('two runs at one file: the later one is refused and spoils nothing', async 
 });
 
 test('what a killed run left is replaced after ten seconds; an interrupted one leaves nothing', async () => {
-  writeFileSync(out, 'old');
-  /** Resolves once the command has begun to write. */
-  const begun = (child: ChildProcess) => new Promise((resolve) => child.stderr!.once('data', resolve));
-  const interrupted = startPadron([...ndjson, '--out', out], stage.environment);
-  await begun(interrupted);
-  interrupted.kill('SIGINT');
-  expect(await ended(interrupted)).toBe(130);
+  expect(await signalledInTime('SIGINT')).toBe(130);
   expect([readFileSync(out, 'utf8'), names()]).toEqual(['old', ['changes.nd']]);
 
-  const killed = startPadron([...ndjson, '--out', out], stage.environment);
-  await begun(killed);
-  killed.kill('SIGKILL');
-  await ended(killed);
+  expect(await signalledInTime('SIGKILL')).toBeNull();
   expect(names()).toEqual(['changes.nd', 'changes.nd.partial']);
   expect((await padron(...ndjson, '--out', out)).code).toBe(0);
   expect([isWhole(), names()]).toEqual([true, ['changes.nd']]);
 
-  const hungUp = startPadron([...ndjson, '--out', out], stage.environment);
-  await begun(hungUp);
-  hungUp.kill('SIGHUP');
-  expect([await ended(hungUp), isWhole()]).toEqual([0, true]);
+  expect([await signalled('SIGHUP'), isWhole()]).toEqual([0, true]);
 });

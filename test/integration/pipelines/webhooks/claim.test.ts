@@ -156,7 +156,7 @@ it('a small claim is quick beside thousands of due deliveries, whatever the stat
   );
   const second = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   // The plan that this test must prevent takes minutes.
-  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(performance.now() - began).toBeLessThan(30_000);
   const positions = [...first.deliveries, ...second.deliveries].map(
     ({ payload }) => (JSON.parse(payload) as { posicion: number }).posicion,
   );

@@ -53,7 +53,7 @@ it('a worker mails owner notices, removes what has expired, and shows the backlo
       const days = await harness.pool.query(`SELECT FROM pg_inherits WHERE inhparent = 'event'::regclass`);
       expect(days.rowCount).toBe(1);
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 30_000, interval: 50 },
   );
   await stop();
   expect(mails).toMatchObject([{ to: 'ti@empresa.pe', subject: `Su webhook está pausado: ${paused.id}` }]);
