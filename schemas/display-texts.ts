@@ -69,6 +69,8 @@ export function displayCondicion(stored: string): string | null {
  * write `-`, `--`, `----` and `-.-` where they carry no value.
  */
 export function carriedText(cell: string): string {
+  // Most cells that carry no value are one of these two.
+  if (cell === '' || cell === '-') return '';
   return /[\p{L}\p{N}]/u.test(cell) ? cell.trim().replace(/\s+/g, ' ') : '';
 }
 
@@ -85,6 +87,9 @@ export function storedCondiciones(shown: string): readonly string[] {
 }
 
 function displayed(full: ReadonlyMap<string, string>, stored: string): string | null {
+  // Nearly every cell is a stored form already.
+  const known = full.get(stored);
+  if (known !== undefined) return known;
   return carriedText(stored) === '' ? null : (full.get(storedForm(stored)) ?? stored);
 }
 

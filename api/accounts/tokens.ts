@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /**
@@ -62,5 +62,5 @@ export async function revokeToken(pool: Pool, id: string): Promise<Date | null> 
 }
 
 function sha256(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+  return hash('sha256', secret, 'buffer');
 }

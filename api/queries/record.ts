@@ -62,7 +62,7 @@ export function recordFound(
   };
   const data = taxpayerRecordOf(ruc, rows, ubigeos);
   if (data.ubigeo !== null && data.distrito === null) countUnknownUbigeo();
-  return { isFound: true, daily, data, sources: recordSourcesOf(daily, editions) };
+  return { isFound: true, daily, data, sources: recordSourcesOf(editions) };
 }
 
 export function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
@@ -99,13 +99,24 @@ export const recordRegisters = [
 ] as const;
 export type RecordRegister = (typeof recordRegisters)[number];
 
-/** `meta.fecha_dato` is the daily register's date. Other fields of `meta` hold the dates of the other registers. */
-export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters): { meta: TaxpayerMeta } & Validators {
+type RecordSources = { meta: TaxpayerMeta } & Validators;
+
+/** Thousands of look-ups share one snapshot of the catalogue, and so the same sources. */
+const knownSources = new WeakMap<ServedRegisters, RecordSources>();
+
+/**
+ * `meta.fecha_dato` is the daily register's date. Other fields of `meta` hold the dates of the other registers. Do not
+ * change the returned object, because other answers contain it too.
+ * @param editions must have the daily register
+ */
+export function recordSourcesOf(editions: ServedRegisters): RecordSources {
+  const known = knownSources.get(editions);
+  if (known !== undefined) return known;
   const { fuentes, ...validators } = sourcesOf(recordRegisters, editions);
-  return {
+  const made: RecordSources = {
     meta: {
       origen: padronReducido.title,
-      fecha_dato: daily.edition.fechaDato,
+      fecha_dato: editions.padron_reducido!.edition.fechaDato,
       fecha_padrones: {
         agentes_retencion: editions.agentes_retencion?.edition.fechaDato ?? null,
         buenos_contribuyentes: editions.buenos_contribuyentes?.edition.fechaDato ?? null,
@@ -114,6 +125,8 @@ export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters
     },
     ...validators,
   };
+  knownSources.set(editions, made);
+  return made;
 }
 
 export interface Sources extends Validators {
@@ -190,7 +203,10 @@ export function dailyFields(cells: readonly string[]) {
  */
 function addressOf(cell: (name: DailyColumn) => string): string | null {
   const text = (name: DailyColumn) => carriedText(cell(name));
-  const labelled = (label: string, name: DailyColumn) => (text(name) === '' ? '' : `${label} ${text(name)}`);
+  const labelled = (label: string, name: DailyColumn) => {
+    const found = text(name);
+    return found === '' ? '' : `${label} ${found}`;
+  };
   const parts = [
     text('tipo_via'),
     text('nombre_via'),

@@ -91,8 +91,7 @@ async function lookUp(
 ): Promise<{ body: string; charge: number }> {
   // Take the snapshot before the look-ups. Then no record is older than the date in `meta`; a newer one states its own.
   const editions = await catalogue.snapshot();
-  const daily = editions.padron_reducido;
-  if (daily === undefined) throw registerNotLoaded();
+  if (editions.padron_reducido === undefined) throw registerNotLoaded();
   const records = await Promise.all(plan.wanted.map(async (ruc) => [ruc, await findRecord(ruc)] as const));
   const entries = batchEntries(plan, new Map(records));
   const charge = records.filter(([, record]) => record.isFound).length;
@@ -100,7 +99,7 @@ async function lookUp(
     solicitados: plan.entries.length,
     encontrados: entries.filter(({ encontrado }) => encontrado).length,
     cobrados: charge,
-    ...recordSourcesOf(daily, editions).meta,
+    ...recordSourcesOf(editions).meta,
   };
   return { body: successBody(entries, meta), charge };
 }

@@ -8,7 +8,7 @@ import { onOwnStack } from './own-stack.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 const callers = 64;
-const goal = { perSecond: 3_000, p99Ms: 50, pastRatio: 3 };
+const goal = { perSecond: 5_000, p99Ms: 50, pastRatio: 3 };
 
 /**
  * `--rows N` (2,000,000), `--seconds S` (10), `--accounts N` (1). Looks up random uncached RUCs through the API with 64
