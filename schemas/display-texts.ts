@@ -1,7 +1,7 @@
-// The daily register cuts `estado` and `condicion` and writes them without accents. We store and compare them in this
-// form. The functions in this file return the full texts, which are shown to people. The full texts are from the code
-// table of SUNAT's own services. A text that is not in the table is shown as it is. A cell that only marks a missing
-// value has no text to show.
+// The daily register cuts `estado` and `condicion` and writes them without accents; it may write accents one day. We
+// store them as it writes them. The functions in this file return the full texts, which are shown to people. The full
+// texts are from the code table of SUNAT's own services. A text that is not in the table is shown as it is. A cell that
+// only marks a missing value has no text to show.
 
 /** Number of characters at which the daily register cuts `estado` and `condicion`. */
 const cutAt = 20;
@@ -75,8 +75,9 @@ export function carriedText(cell: string): string {
 }
 
 /**
- * Returns every text that the register may hold for an `estado` that was shown or typed, with or without accents. The
- * list is empty for a text such as `-`, because a missing value equals no other value.
+ * Returns every text that the register may hold for an `estado` that was shown or typed, with or without accents: each
+ * whole and, if the register cuts it, cut. The list is empty for a text such as `-`, because a missing value equals no
+ * other value.
  */
 export function storedEstados(shown: string): readonly string[] {
   return storedTexts(shown, displayEstado);
@@ -95,9 +96,15 @@ function displayed(full: ReadonlyMap<string, string>, stored: string): string | 
 
 function storedTexts(shown: string, display: (stored: string) => string | null): readonly string[] {
   if (carriedText(shown) === '') return [];
-  const whole = storedForm(shown.toUpperCase());
-  const cut = whole.slice(0, cutAt).trimEnd();
-  return cut !== whole && storedForm(display(cut) ?? '') === whole ? [whole, cut] : [whole];
+  const typed = carriedText(shown.normalize('NFC').toUpperCase());
+  const plain = storedForm(typed);
+  const whole = [plain, typed, display(plain) ?? plain];
+  const isCutOff = cutText(plain) !== plain && storedForm(display(cutText(plain)) ?? '') === plain;
+  return [...new Set(isCutOff ? [...whole, ...whole.map(cutText)] : whole)];
+}
+
+function cutText(text: string): string {
+  return text.slice(0, cutAt).trimEnd();
 }
 
 // Maps each text's stored form (without accents) to the text. Both the whole form and the form cut at `cutAt` are keys,
@@ -107,7 +114,7 @@ function byStoredText(texts: readonly string[]): ReadonlyMap<string, string> {
   for (const text of texts) {
     const whole = storedForm(text);
     shown.set(whole, text);
-    shown.set(whole.slice(0, cutAt).trimEnd(), text);
+    shown.set(cutText(whole), text);
   }
   return shown;
 }

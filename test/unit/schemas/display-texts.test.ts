@@ -48,3 +48,23 @@ test.each(['-', '--', ' - '])('a filter %j equals no text that the register hold
   expect([storedEstados(typed), storedCondiciones(typed)]).toEqual([[], []]);
   expect(storedEstados('activo')).toEqual(['ACTIVO']);
 });
+
+test.each(['SUSPENSION TEMPORAL', 'SUSPENSIÓN TEMPORAL', 'suspensión  temporal', 'SUSPENSIO\u0301N TEMPORAL'])(
+  'a filter %j finds the status whether the register writes the accent or not',
+  (typed) => {
+    expect(storedEstados(typed)).toEqual(expect.arrayContaining(['SUSPENSION TEMPORAL', 'SUSPENSIÓN TEMPORAL']));
+  },
+);
+
+test('every status that is shown is found by what is shown, however the register writes and cuts it', () => {
+  const whole = ['NO HALLADO SE MUDÓ DE DOMICILIO', 'NO EXISTE LA DIRECCIÓN DECLARADA', 'NO HALLADO FALLECIÓ'];
+  for (const shown of whole) {
+    const plain = shown.normalize('NFD').replace(/\p{Mn}/gu, '');
+    const written = [shown, plain, shown.slice(0, 20).trim(), plain.slice(0, 20).trim()];
+    for (const cell of written) expect(displayCondicion(cell)).toBe(shown);
+    expect(storedCondiciones(shown)).toEqual(expect.arrayContaining(written));
+    expect(storedCondiciones(plain)).toEqual(expect.arrayContaining(written));
+  }
+  // A text that no table has is looked for as it was typed and without accents.
+  expect(storedEstados('baja por fusión')).toEqual(['BAJA POR FUSION', 'BAJA POR FUSIÓN']);
+});

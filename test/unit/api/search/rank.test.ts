@@ -105,7 +105,7 @@ describe('terms', () => {
 });
 
 test('filters name the texts that the register holds', () => {
-  expect(storedEstados('suspensión temporal')).toEqual(['SUSPENSION TEMPORAL']);
+  expect(storedEstados('suspensión temporal')).toEqual(['SUSPENSION TEMPORAL', 'SUSPENSIÓN TEMPORAL']);
   expect(storedEstados('BAJA MULT.INSCR. Y OTROS')).toEqual(['BAJA MULT.INSCR. Y OTROS', 'BAJA MULT.INSCR. Y O']);
   expect(storedCondiciones('NO HALLADO')).toEqual(['NO HALLADO']);
   expect(storedCondiciones('NO HALLADO DESTINATARIO DE OTRO')).toEqual(['NO HALLADO DESTINATARIO DE OTRO']);
