@@ -43,9 +43,17 @@ function helpOf(bench: string): string | null {
   return `npm run bench -- ${bench} [options]\n\n${comment[1]!.replace(/^\s*\* ?/gm, '').trim()}`;
 }
 
-/** @throws OptionError for an option that the help does not name, and for a word that belongs to no option */
+/**
+ * @throws OptionError for an option that the help does not name, for a word that belongs to no option, and for a value
+ *   that is none of those that the help lists, as in `--only one|other`
+ */
 function checkOptions(text: string): void {
   const known = new Set(text.match(/--[a-z-]+/g));
+  for (const [, option, values] of text.matchAll(/(--[a-z-]+)\s+([a-z0-9-]+(?:\|[a-z0-9-]+)+)/g)) {
+    const value = args[args.indexOf(option!) + 1] ?? '';
+    if (args.includes(option!) && !values!.split('|').includes(value))
+      throw new OptionError(`${option} takes one of ${values!.replaceAll('|', ', ')}.`);
+  }
   for (const [at, word] of args.entries()) {
     const isValue = !word.startsWith('--') && args[at - 1]?.startsWith('--') === true;
     if (!isValue && !known.has(word)) throw new OptionError(`${word} is no option of this bench.`);

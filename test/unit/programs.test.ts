@@ -20,6 +20,8 @@ test.concurrent.each([
   ['test/bench/main.ts', ['diff', '--rowz', '5'], '--rowz', 'npm run bench -- diff'],
   ['test/bench/main.ts', ['lookup', '2000000'], '2000000', '`--seconds S`'],
   ['test/bench/main.ts', ['diff', '--rows', 'many'], '--rows', 'whole number'],
+  ['test/bench/main.ts', ['delivery', '--only', 'WRONG'], '--only', 'throughput'],
+  ['test/bench/main.ts', ['delivery', '--only'], '--only', 'throughput'],
   ['test/chaos/main.ts', ['publication', '--rowz', '5'], '--rowz', 'npm run chaos -- publication'],
   ['deploy/local/main.ts', ['--port', '5'], '--port', 'npm run local:'],
   ['deploy/local/demo/main.ts', ['--quick'], '--quick', 'npm run demo:'],
