@@ -24,7 +24,7 @@ export function makeDeliveryMetrics(registry: Registry) {
     }),
     sinceChange: new Histogram({
       name: 'padron_delivery_since_change_seconds',
-      help: 'From the end of the comparison that found a change to the first attempt to deliver it; held deliveries wait long',
+      help: 'From when the publication with a change was ready to be compared to the first attempt to deliver it; held deliveries wait long',
       buckets: [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3_600, 86_400],
       registers,
     }),

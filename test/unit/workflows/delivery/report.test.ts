@@ -56,6 +56,8 @@ it('the time from the change to the first attempt is counted once per delivery, 
   // A clock that is behind does not give a negative time.
   report({ attempt: 1, secondsAgo: -5 }, registry);
   const text = await registry.metrics();
+  // The time of a change is that of its publication's download, before the comparison.
+  expect(text).toContain('HELP padron_delivery_since_change_seconds From when the publication with a change was ready');
   expect(text).toMatch(/padron_delivery_since_change_seconds_bucket\{le="2"\} 1/);
   expect(text).toMatch(/padron_delivery_since_change_seconds_bucket\{le="5"\} 2/);
   expect(text).toMatch(/padron_delivery_since_change_seconds_count 2/);
