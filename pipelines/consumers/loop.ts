@@ -49,13 +49,9 @@ export async function runLoop(options: LoopOptions) {
     assigned: (topic) => membership.assigned(topic),
     lastActivity: (topic, partition) => work.lastActivity(topic, partition),
     isStopped: (topic, partition) => work.isStopped(topic, partition),
-    onStuck: (topic, partition, lag) => {
+    onStuck: (topic, partition, lag, patienceMs) => {
       log.error({ group, topic, partition, lag }, 'a partition makes no progress');
-      fail(
-        new StuckPartition(
-          `${topic}/${partition} has a lag of ${lag} and made no progress for ${limits.noProgressMs} ms`,
-        ),
-      );
+      fail(new StuckPartition(`${topic}/${partition} has a lag of ${lag} and made no progress for ${patienceMs} ms`));
     },
   });
   return {

@@ -58,7 +58,8 @@ export interface LagWatchOptions {
   lastActivity: (topic: string, partition: number) => number | undefined;
   /** Whether the loop has stopped the partition at a record that cannot be decoded. */
   isStopped: (topic: string, partition: number) => boolean;
-  onStuck: (topic: string, partition: number, lag: number) => void;
+  /** @param patienceMs the limit that the partition passed, `noProgressMs` or five times that */
+  onStuck: (topic: string, partition: number, lag: number, patienceMs: number) => void;
 }
 
 /**
@@ -120,7 +121,7 @@ export class LagWatch {
       }
       const active = Math.max(before.at, lastActivity(topic, partition) ?? 0);
       const patienceMs = now - this.#movedAt < noProgressMs ? noProgressMs * 5 : noProgressMs;
-      if (!isStopped(topic, partition) && now - active > patienceMs) onStuck(topic, partition, lag);
+      if (!isStopped(topic, partition) && now - active > patienceMs) onStuck(topic, partition, lag, patienceMs);
     }
   }
 }
