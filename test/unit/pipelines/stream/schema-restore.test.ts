@@ -1,10 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { StreamError } from '../../../../pipelines/stream/kafka.ts';
-import { restoreSchemas, SchemaArchive, type SchemaImport } from '../../../../pipelines/stream/schema-archive.ts';
+import {
+  connectSchemaImport,
+  restoreSchemas,
+  SchemaArchive,
+  type SchemaImport,
+} from '../../../../pipelines/stream/schema-archive.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'padron-restore-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,4 +45,23 @@ it('a registry that honours given ids receives each schema once, and one filler'
     'READWRITE',
     'a-value FULL_TRANSITIVE',
   ]);
+});
+
+it.each([
+  [[200, 200], 'removed'],
+  [[404, 404], 'removed'],
+  // An earlier restoration died between the two calls.
+  [[404, 200], 'removed'],
+  [[200, 500], 'the registry refuses to remove a-value: 500 out of order'],
+  [[401, 401], 'the registry refuses to remove a-value: 401 out of order'],
+])('removing a subject whose two calls answer %j ends with: %s', async (statuses, end) => {
+  const left = [...statuses];
+  const server = createServer((_, response) => response.writeHead(left.shift()!).end('out of order')).listen(0);
+  const { port } = server.address() as AddressInfo;
+  const outcome = await connectSchemaImport(`http://127.0.0.1:${port}`)
+    .remove('a-value')
+    .then(() => 'removed')
+    .catch((error: Error) => error.message);
+  server.close();
+  expect(outcome).toBe(end);
 });
