@@ -3,7 +3,7 @@ import { readIncoming, readToNowhere } from './body.ts';
 import type { Slots } from './connections.ts';
 import type { Engine } from './engine.ts';
 import { insert, insertData } from './insert.ts';
-import { asFailure, Reply } from './reply.ts';
+import { asFailure, failure, Reply } from './reply.ts';
 import { type Account, authenticate, type QueryRequest, readRequest } from './request.ts';
 import { select } from './select.ts';
 
@@ -34,9 +34,12 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
     authenticate(message, url.searchParams, account);
     const request = readRequest(message, url.searchParams);
     reply = new Reply(response, { ...about, queryId: request.queryId });
-    // As on a ClickHouse server, a request that is not a POST may only read (`readonly` = 2). If the request sets
-    // `readonly`, its own value counts.
-    if (message.method !== 'POST' && !request.settings.has('readonly')) request.settings.set('readonly', '2');
+    // As on a ClickHouse server, a request that is not a POST may only read, and cannot change that.
+    if (message.method !== 'POST') {
+      if ((request.settings.get('readonly') ?? '2') !== '2')
+        throw failure(164, 'READONLY', "Cannot modify 'readonly' setting in readonly mode");
+      request.settings.set('readonly', '2');
+    }
     await serve(engine, message, request, reply, gone.signal);
   } catch (error) {
     if (gone.signal.aborted) return;

@@ -211,9 +211,14 @@ describe('settings', () => {
     expect((await failureOf('DROP TABLE kept', more)).code).toBe('164');
   });
 
-  test('a GET changes nothing', async () => {
-    const answer = await rawRequest(url, { query: 'DROP TABLE kept' }, { method: 'GET' });
-    expect(answer.headers['x-clickhouse-exception-code']).toBe('164');
+  test('a GET changes nothing, also with its own readonly', async () => {
+    const query = 'DROP TABLE kept';
+    for (const parameters of [{ query }, ...['0', '1', '2'].map((readonly) => ({ query, readonly }))]) {
+      const answer = await rawRequest(url, parameters, { method: 'GET' });
+      expect(answer.headers['x-clickhouse-exception-code']).toBe('164');
+    }
+    expect(await firstValue('EXISTS TABLE kept')).toBe(1);
+    expect((await rawRequest(url, { query: 'SELECT 1', readonly: '2' }, { method: 'GET' })).body).toBe('1\n');
     expect((await rawRequest(url, { query: 'SELECT 1' }, { method: 'GET' })).body).toBe('1\n');
   });
 });
