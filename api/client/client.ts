@@ -1,14 +1,16 @@
 import type { z } from 'zod';
 import type { ProblemCode, ProblemDocument } from '../../schemas/http/problem.ts';
 import { type Operation, type OperationName, type Operations, operations, type ParameterOf } from '../operations.ts';
+import { eventsOf, type StreamedEvent } from './event-stream.ts';
 
+export type { StreamedEvent } from './event-stream.ts';
 export { type Notice, type NoticeHeaders, type NoticePayload, verifyNotice, WebhookError } from './webhooks.ts';
 
 export interface ClientOptions {
   /** The API's address: everything before /id/v1. */
   baseUrl: string;
   token: string;
-  /** Longest time of a whole call; 30 s if omitted. */
+  /** Longest time of a whole call, or until an event stream begins; 30 s if omitted. */
   timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
 }
@@ -52,22 +54,31 @@ async function ask(
   options: ClientOptions,
 ): Promise<unknown> {
   const { baseUrl, token, timeoutMs = 30_000, fetch = globalThis.fetch } = options;
-  const deadline = AbortSignal.timeout(timeoutMs);
-  const { body, idempotencyKey, ...parameters } = input;
-  const response = await fetch(`${baseUrl.replace(/\/+$/, '')}${addressOf(operation, parameters)}`, {
-    method: operation.method.toUpperCase(),
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': String(idempotencyKey) }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    redirect: 'error',
-    signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
-  });
-  if (!response.ok) throw await errorOf(response);
-  if (operation.textType !== undefined) return response.text();
-  return response.status === 204 ? undefined : response.json();
+  const deadline = new AbortController();
+  const expire = () => deadline.abort(new DOMException(`no answer in ${timeoutMs} ms`, 'TimeoutError'));
+  const timer = setTimeout(expire, timeoutMs);
+  const { body, idempotencyKey, lastEventId, ...parameters } = input;
+  try {
+    const response = await fetch(`${baseUrl.replace(/\/+$/, '')}${addressOf(operation, parameters)}`, {
+      method: operation.method.toUpperCase(),
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': String(idempotencyKey) }),
+        ...(lastEventId === undefined ? {} : { 'last-event-id': String(lastEventId) }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      redirect: 'error',
+      signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
+    });
+    if (!response.ok) throw await errorOf(response);
+    // A stream has no end, so it is handed over before its first event, and from here on the deadline does not cut it.
+    if (operation.textType === 'text/event-stream') return eventsOf(response.body!);
+    if (operation.textType !== undefined) return await response.text();
+    return response.status === 204 ? undefined : await response.json();
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function addressOf({ path }: Operation, parameters: Input): string {
@@ -108,20 +119,32 @@ type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
     ? { body?: z.input<Schema> }
     : { body: z.input<Schema> }
   : unknown;
-type KeyOf<O> = O extends { headers: z.ZodType } ? { idempotencyKey?: string } : unknown;
+type HeadersOf<O> = O extends { textType: 'text/event-stream' }
+  ? { lastEventId?: string }
+  : O extends { headers: z.ZodType }
+    ? { idempotencyKey?: string }
+    : unknown;
 
-/** The input of a method: the parameters of path and query by name, `body`, and `idempotencyKey`. */
+/**
+ * The input of a method: the parameters of path and query by name, `body`, `idempotencyKey`, and `lastEventId` (the id
+ * after which a stream of events continues).
+ */
 export type InputOf<Name extends OperationName> = Simplified<
-  PathOf<Of<Name>> & QueryOf<Of<Name>> & BodyOf<Of<Name>> & KeyOf<Of<Name>>
+  PathOf<Of<Name>> & QueryOf<Of<Name>> & BodyOf<Of<Name>> & HeadersOf<Of<Name>>
 >;
 
-/** The result of a method: the whole answer with `data` and `meta`, the text of a feed, or undefined for a 204. */
+/**
+ * The result of a method: the whole answer with `data` and `meta`, the text of a feed, the events of a stream as they
+ * arrive (for `for await`), or undefined for a 204.
+ */
 export type AnswerOf<Name extends OperationName> =
   Of<Name> extends { answer: infer Schema extends z.ZodType }
     ? z.output<Schema>
-    : Of<Name> extends { textType: string }
-      ? string
-      : undefined;
+    : Of<Name> extends { textType: 'text/event-stream' }
+      ? AsyncIterable<StreamedEvent>
+      : Of<Name> extends { textType: string }
+        ? string
+        : undefined;
 
 interface CallOptions {
   signal?: AbortSignal;

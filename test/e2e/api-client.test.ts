@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeClient, PadronError } from '../../api/client/client.ts';
+import { makeClient, PadronError, type StreamedEvent } from '../../api/client/client.ts';
 import { repositoryRoot } from '../../deploy/local/config.ts';
 import { listAnswer } from '../../schemas/http/lists.ts';
-import { company, startLoadedApi } from '../support/api/loaded-api.ts';
+import { company, insertEvent, startLoadedApi } from '../support/api/loaded-api.ts';
 import type { TestCaller } from '../support/api/process.ts';
 import type { Surroundings } from '../support/api/surroundings.ts';
 
@@ -55,6 +56,27 @@ test('a problem is an error with its code; what is not there is not asked', asyn
   });
   await expect(elsewhere.verCuenta()).rejects.toThrow('of status 502');
   await expect(client().verCuenta({}, { signal: AbortSignal.abort() })).rejects.toThrow();
+});
+
+test('a stream yields each event as it arrives, outlives the deadline, and continues after the last id', async () => {
+  const padron = makeClient({ baseUrl: around.api.url, token: caller.token, timeoutMs: 1_000 });
+  const list = Number((await padron.crearLista({ body: { nombre: 'Del flujo' } })).data.id);
+  const first = await padron.seguirEventos({ lista: list });
+  const connected = await first[Symbol.asyncIterator]().next();
+  expect(connected.value).toEqual({ id: expect.stringMatching(/^[0-9]+$/), event: null });
+  await sleep(1_500);
+  await insertEvent(around, caller, list);
+  // The stream is still open, so it must give the event without its end.
+  const next = (await first[Symbol.asyncIterator]().next()).value as StreamedEvent;
+  expect(next.event).toMatchObject({ datos: { ruc: company, campo: 'estado' }, posicion: Number(next.id) });
+  await first[Symbol.asyncIterator]().return?.();
+  const ids: string[] = [];
+  for await (const { id, event } of await padron.seguirEventos({ lastEventId: String(Number(next.id) - 1) })) {
+    ids.push(id);
+    if (event !== null) break;
+  }
+  expect(ids).toEqual([String(Number(next.id) - 1), next.id]);
+  await expect(padron.seguirEventos({ lastEventId: '999999' })).rejects.toMatchObject({ code: 'parametro_invalido' });
 });
 
 test('the packed package runs the example of the README in an empty project', async () => {
