@@ -1,3 +1,4 @@
+import { maxLists } from '../../pipelines/watch/lists.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { readAccount } from '../accounts/accounts.ts';
@@ -8,7 +9,7 @@ import { monthOf } from '../metering/minute-limits.ts';
 import { notFound } from '../problems.ts';
 import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
-import { maxLists, maxWatchedRucs } from './lists.ts';
+import { maxWatchedRucs } from './lists.ts';
 import { maxWebhooks } from './webhooks.ts';
 
 export function makeAccountHandlers({ catalogue, pool, now }: ApiDependencies) {

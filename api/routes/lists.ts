@@ -4,6 +4,7 @@ import {
   createList,
   deleteList,
   type ListProblem,
+  maxLists,
   pageLists,
   pageMembers,
   readList,
@@ -24,7 +25,6 @@ import { statusOf } from '../queries/record.ts';
 import { type ApiContext, callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 
-export const maxLists = 1_000;
 export const maxWatchedRucs = 100_000;
 
 /** Handlers of the watch lists of the caller's account. A list of another account counts as not found. */
@@ -33,7 +33,7 @@ export function makeListHandlers({ catalogue, pool }: ApiDependencies) {
     async crearLista({ body: { nombre, referencia } }, context) {
       const wanted = { nombre, referencia: referencia ?? null };
       const meta = await registerMeta(catalogue);
-      const result = await createList(pool, callerOf(context).accountId, wanted, maxLists);
+      const result = await createList(pool, callerOf(context).accountId, wanted);
       if (!result.ok) throw listProblem(result, nombre);
       context.set('Location', `${operations.crearLista.path}/${result.list.id}`);
       return { data: shownList(result.list), meta };

@@ -14,6 +14,9 @@ export type ListSnapshot = Pick<WatchList, 'id' | 'nombre' | 'referencia'>;
 export type ListProblem = { ok: false; problem: 'name_taken' | 'too_many' | 'not_found' };
 export type ListResult = { ok: true; list: WatchList } | ListProblem;
 
+/** Largest number of lists of an account at a time. */
+export const maxLists = 1_000;
+
 const columns = `l.id, l.nombre, l.referencia, l.created_at,
   (SELECT count(*) FROM watch_member m WHERE m.list_id = l.id) AS rucs`;
 
@@ -25,7 +28,6 @@ export async function createList(
   pool: Pool,
   accountId: number,
   wanted: { nombre: string; referencia: string | null },
-  maxLists: number,
 ): Promise<ListResult> {
   return whenNameIsFree(() =>
     inTransaction(pool, async (client) => {
