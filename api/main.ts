@@ -35,7 +35,7 @@ import { makeFindHistory } from './queries/history.ts';
 import { makeTaxpayers } from './queries/look-up.ts';
 import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
-import { makeRegisterChanges } from './queries/register-changes.ts';
+import { makeRegisterChanges, pastGate } from './queries/register-changes.ts';
 import { makeFindCompanies, makeServedRows } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
 import { makeNameStore, makeRequireNames } from './search/store.ts';
@@ -46,6 +46,11 @@ import { makeFindRecentChanges } from './supplier/recent-changes.ts';
 
 /** Longest time of one SQL statement. All statements of the API are short, and requests wait for them. */
 const statementTimeoutMs = 15_000;
+/**
+ * Connections for ClickHouse queries that nothing else limits: readiness checks, histories, and checks that a register
+ * has rows. Further ones of these queries wait for a connection.
+ */
+const otherConnections = 4;
 /** Pause between two removals of expired answers. Answers are kept for a day or for years, so no removal is urgent. */
 const expiredEveryMs = 60_000;
 
@@ -63,10 +68,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
-    // Queries for current rows use at most LOOKUP_IN_FLIGHT connections, and queries for earlier rows one (`pastGate`
-    // in register-changes.ts). The other LOOKUP_IN_FLIGHT + 3 are for readiness checks, histories, and checks that
-    // ClickHouse still holds a register.
-    connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
+    // Queries for current rows, for earlier rows (`pastGate`), and `otherConnections` for all others.
+    connections: config.LOOKUP_IN_FLIGHT + pastGate.inFlight + otherConnections,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 

@@ -45,7 +45,7 @@ const maxChanges = 250_000;
  * next query. Sharing pays, because each query costs as much as reading a dozen RUCs. Few look-ups have to wait,
  * because only a row that changed since the day needs history.
  */
-const pastGate = { waitMs: 20, inFlight: 1 };
+export const pastGate = { waitMs: 20, inFlight: 1 };
 
 const codesOfRecord = recordRegisters.map((name) => registers[name].code).join(',');
 
