@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
+import { LostData } from '../pipelines/replay/lost-data.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
 import { makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
@@ -27,6 +28,7 @@ import type { ApiDependencies } from './dependencies.ts';
 import { EventStreams } from './event-stream/streams.ts';
 import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
+import { LostDataWatch } from './lost-data-watch.ts';
 import { Meter } from './metering/meter.ts';
 import { minuteChannels, SharedMinuteLimits } from './metering/minute-limits.ts';
 import { makeAudit } from './queries/audit.ts';
@@ -93,6 +95,14 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     connections: 2,
   });
   lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
+  // A comparison reads whole columns of each table. It never waits for look-ups or searches, nor they for it.
+  const wholeClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-whole', {
+    requestTimeoutMs: 130_000,
+    connections: 1,
+  });
+  lifecycle.onStop('clickhouse for comparisons', () => wholeClickhouse.close());
+  const lostData = new LostDataWatch(new LostData({ pool, clickhouse: wholeClickhouse }), log);
+  lifecycle.onStop('lost data', lostData.start());
   const servedEdition = async () => (await catalogue.snapshot()).padron_reducido?.edition.number ?? 0;
   const names = makeNameStore(searchClickhouse, servedEdition);
   const recordDependencies = {
@@ -153,7 +163,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
 
   const health = {
     alive: () => null,
-    ready: makeReadiness(catalogue, clickhouse, config.REQUIRED_REGISTERS),
+    ready: makeReadiness({ catalogue, clickhouse, lostData, required: config.REQUIRED_REGISTERS }),
     metrics,
   };
   const answer = app.callback();

@@ -6,6 +6,7 @@ import type { ClickHouseClient } from '../pipelines/runtime/clickhouse.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { RegisterName } from '../schemas/registers.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { LostDataWatch } from './lost-data-watch.ts';
 import { ApiProblem, problemBody } from './problems.ts';
 
 /** Largest size of a request's address and headers together. */
@@ -153,21 +154,27 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
   };
 }
 
+interface ReadinessDependencies {
+  catalogue: Catalogue;
+  clickhouse: ClickHouseClient;
+  lostData: Pick<LostDataWatch, 'problem' | 'forget'>;
+  required: readonly RegisterName[];
+}
+
 /**
  * Makes a check that returns null when this process is ready for look-ups. Otherwise the check returns a text: which
- * store does not answer, or which required registers were never loaded.
+ * store does not answer, which required registers were never loaded, or which served data ClickHouse lost.
  */
-export function makeReadiness(
-  catalogue: Catalogue,
-  clickhouse: ClickHouseClient,
-  required: readonly RegisterName[],
-): () => Promise<string | null> {
+export function makeReadiness(dependencies: ReadinessDependencies): () => Promise<string | null> {
+  const { catalogue, clickhouse, lostData, required } = dependencies;
   return async () => {
     const served = await catalogue.snapshot().catch(() => null);
     if (served === null) return 'PostgreSQL does not answer';
     const missing = required.filter((register) => served[register] === undefined);
     if (missing.length > 0) return `no materialised edition yet of: ${missing.join(', ')}`;
     const answer = await clickhouse.ping();
-    return answer.success ? null : 'ClickHouse does not answer';
+    if (answer.success) return lostData.problem();
+    lostData.forget();
+    return 'ClickHouse does not answer';
   };
 }

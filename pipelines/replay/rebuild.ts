@@ -153,20 +153,30 @@ async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promi
   return folded;
 }
 
+const lockName = "hashtext('padron rebuild')";
+
 /** Runs `work` under a lock: two rebuilds at once would drop each other's tables. The lock ends with its connection. */
 async function alone<Result>(pool: Pool, work: () => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
   try {
-    const { rows } = await client.query<{ locked: boolean }>(
-      "SELECT pg_try_advisory_lock(hashtext('padron rebuild')) AS locked",
-    );
+    const { rows } = await client.query<{ locked: boolean }>(`SELECT pg_try_advisory_lock(${lockName}) AS locked`);
     if (!rows[0]!.locked) throw new ReplayError('already_running', 'another rebuild is running', { retryable: true });
     try {
       return await work();
     } finally {
-      await client.query("SELECT pg_advisory_unlock(hashtext('padron rebuild'))").catch(() => {});
+      await client.query(`SELECT pg_advisory_unlock(${lockName})`).catch(() => {});
     }
   } finally {
     client.release();
   }
+}
+
+/** Whether a rebuild is running now. PostgreSQL shows the lower 32 bits of a lock's number as `objid`. */
+export async function isRebuilding(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ running: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+       WHERE datname = current_database() AND locktype = 'advisory' AND granted
+         AND objid::bigint = ${lockName}::bigint & 4294967295) AS running`,
+  );
+  return rows[0]!.running;
 }

@@ -155,7 +155,12 @@ function otherText(register: RegisterName, edition: number): string {
 
 function behindText(register: RegisterName, stored: number, served: number): string {
   return (
-    `clickhouse_behind: ClickHouse ends at edition ${stored} of ${register}, and the catalogue serves ${served}: nothing ` +
-    `is published before its consumer has read the rest, or \`npx padron rebuild --register ${register}\` has made it`
+    `${behindReason(register, stored, served)}: nothing is published before its consumer has read the rest, or ` +
+    `\`npx padron rebuild --register ${register}\` has made it`
   );
+}
+
+/** What an operator reads when ClickHouse was restored from an older copy or lost the newest edition's rows. */
+export function behindReason(register: RegisterName, stored: number, served: number): string {
+  return `clickhouse_behind: ClickHouse ends at edition ${stored} of ${register}, and the catalogue serves ${served}`;
 }

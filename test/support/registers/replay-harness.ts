@@ -141,12 +141,12 @@ export class ReplayHarness {
     const { pool } = this.stream;
     const { columns, parserVersion } = registers[register];
     const number = (await readHead(pool, register)).edition + 1;
-    const { changeFile, overlayFile } = result;
+    const { changeFile, overlayFile, baseline, stateRows, rowsByKind } = result;
     await this.archive.put({ register, kind: 'changes', sha256: changeFile.sha256 }, changeFile.path);
     if (overlayFile !== null) {
       await this.archive.put({ register, kind: 'overlays', sha256: overlayFile.sha256 }, overlayFile.path);
     }
-    const changes = result.baseline + result.inserted + result.updated + result.deleted;
+    const changes = baseline + result.inserted + result.updated + result.deleted;
     const names = columns.map(({ name }) => name);
     await pool.query(
       `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
@@ -154,7 +154,7 @@ export class ReplayHarness {
        VALUES ($1, $2, $3, $4, $5::date, $5::date, now(), $6, $7, $8, $9, $10, $11)`,
       [
         ...[register, number, from.publication, from.corrects, from.fechaDato, changeFile.sha256],
-        ...[overlayFile?.sha256, parserVersion, names, changes, JSON.stringify({ baseline: result.baseline })],
+        ...[overlayFile?.sha256, parserVersion, names, changes, JSON.stringify({ baseline, stateRows, rowsByKind })],
       ],
     );
     await pool.query(

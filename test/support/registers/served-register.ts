@@ -50,7 +50,7 @@ export async function insertEdition(pool: Pool, edition: TestEdition): Promise<v
   await pool.query(
     `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
        change_file_sha256, parser_version, columns, changes, counts, publicada_at, materializada_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, $9, 1, $10, $6, $8)`,
+     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, $9, ($10::jsonb->>'baseline')::bigint, $10, $6, $8)`,
     [register, number, publication, corrects, fechaDato, publishedAt, 'cd'.repeat(32), materialisedAt, columns, counts],
   );
 }
