@@ -55,7 +55,7 @@ export interface LargeFormat {
   /** Returns null when `line` is the known header, else a text that says what is wrong and never quotes the line. */
   problemOfHeader(line: Uint8Array): string | null;
   /**
-   * Turns the published text into the form that the scanner (pipelines/diff/large/page.ts) reads. A register that is
+   * Turns the published text into the form that the scanner (pipelines/diff/large/pages.ts) reads. A register that is
    * published in this form has no `canonical`. The form is:
    * - A header line, then one line per row. Each line keeps its number.
    * - Cells end with a pipe, lines end with LF, and the encoding is Windows-1252.

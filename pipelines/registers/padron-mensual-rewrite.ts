@@ -71,7 +71,7 @@ const maxLineBytes = 64 * 1024;
 const Meaning = { keep: 0, endCell: 1, endLine: 2, reject: 3, decode: 4 } as const;
 
 /**
- * Rewrites the text, line by line, into the form that the scanner (pipelines/diff/large/page.ts) reads.
+ * Rewrites the text, line by line, into the form that the scanner (pipelines/diff/large/pages.ts) reads.
  * - Cells end with a pipe, lines end with LF, and the encoding is Windows-1252. The period is left out.
  * - The header stays unchanged.
  * - A line that is not a row of this file (wrong cells, another period, a pipe inside a cell) stays unchanged. The

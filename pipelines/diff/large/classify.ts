@@ -1,9 +1,8 @@
 import type { HashSeed } from '../../changes/change-file.ts';
 import { keyAt, noKey } from '../../registers/ruc-key.ts';
 import type { RejectList } from '../listings.ts';
-import type { EditionIndex } from './edition-index.ts';
-import type { Page } from './page.ts';
-import type { RowMatcher } from './row-matcher.ts';
+import type { EditionIndex, RowMatcher } from './edition-index.ts';
+import type { Page } from './pages.ts';
 import { blankControlBytes, hashOfRow, problemOfLine } from './scan.ts';
 import type { Spill } from './spill.ts';
 

@@ -13,11 +13,11 @@ import { attemptName, sweepWorkFiles } from '../work-files.ts';
 import type { PublishedText } from '../zip.ts';
 import { Classifier } from './classify.ts';
 import { RowComparer } from './compare-rows.ts';
-import { type EditionIndex, openBase, openIndexHeader } from './edition-index.ts';
+import { type EditionIndex, openBase, openIndexHeader, RowMatcher } from './edition-index.ts';
 import { EditionWriter, neededFiles } from './edition-writer.ts';
 import { eachBucket, Merge } from './merge.ts';
 import { classifyPages, type LargeModule, largeModule, openReading } from './reading.ts';
-import { RowMatcher } from './row-matcher.ts';
+
 import { BaseRows } from './row-store.ts';
 import { Spill } from './spill.ts';
 

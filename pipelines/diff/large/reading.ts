@@ -10,8 +10,7 @@ import { openPublication } from '../publication.ts';
 import type { CompareLimits, Progress } from '../types.ts';
 import { chunkBytes, type PublicationLimits, type PublishedText } from '../zip.ts';
 import type { Classifier } from './classify.ts';
-import { newPage, type Page } from './page.ts';
-import { canonicalText, pagesOf } from './pages.ts';
+import { canonicalText, newPage, type Page, pagesOf } from './pages.ts';
 
 export type LargeModule = RegisterModule & { format: LargeFormat };
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KernelMemory } from '../../../../../pipelines/diff/kernel/kernel.ts';
-import { newPage, type Page, scanRows } from '../../../../../pipelines/diff/large/page.ts';
+import { newPage, type Page, scanRows } from '../../../../../pipelines/diff/large/pages.ts';
 import {
   blankControlBytes,
   cellEnds,
