@@ -89,32 +89,43 @@ export interface AttemptResult {
 }
 
 /**
- * Writes the results in one round trip, all or none. A delivery changes only if it still has the lease under which it
- * was sent. Its attempt is updated in any case. If the process dies before the commit, the attempts keep the result
- * `resultado_desconocido`, and the receiver gets the deliveries again.
+ * Writes the results, those of each day in one round trip, all or none. A delivery changes only if it still has the
+ * lease under which it was sent. Its attempt is updated in any case. If the process dies before a commit, the attempts
+ * of that day keep the result `resultado_desconocido`, and the receiver gets the deliveries again. A repeat changes
+ * nothing.
  * @returns how many deliveries changed
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
-  if (results.length === 0) return 0;
-  const values = [
-    webhookId,
-    results.map((result) => result.day),
-    results.map((result) => result.id),
-    results.map((result) => result.leaseToken),
-    results.map((result) => result.success),
-    results.map((result) => result.retryInMs),
-    results.map((result) => result.attempt),
-    results.map((result) => result.durationMs),
-    results.map((result) => result.httpStatus),
-    results.map((result) => result.failure),
-    results.map((result) => result.response),
-    results.map((result) => result.responseCut),
-  ];
-  const since = results.map((result) => result.day).sort()[0]!;
+  let updated = 0;
+  for (const day of new Set(results.map((result) => result.day))) {
+    const ofDay = results.filter((result) => result.day === day);
+    updated += await recordDay(pool, webhookId, day, ofDay);
+  }
+  return updated;
+}
+
+async function recordDay(
+  pool: Pool,
+  webhookId: string,
+  day: string,
+  results: readonly AttemptResult[],
+): Promise<number> {
   const { rows } = await pool.query<{ updated: number }>({
-    name: keptUnder('record-results', since),
-    text: recordSql(since),
-    values,
+    name: keptUnder('record-results', day),
+    text: recordSql(day),
+    values: [
+      webhookId,
+      results.map((result) => result.id),
+      results.map((result) => result.leaseToken),
+      results.map((result) => result.success),
+      results.map((result) => result.retryInMs),
+      results.map((result) => result.attempt),
+      results.map((result) => result.durationMs),
+      results.map((result) => result.httpStatus),
+      results.map((result) => result.failure),
+      results.map((result) => result.response),
+      results.map((result) => result.responseCut),
+    ],
   });
   return rows[0]!.updated;
 }
@@ -123,20 +134,25 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
 // here could escape the pause, which holds pending deliveries, or the deletion, which cancels them. If this statement
 // itself has to wait for the lock, it then reads the webhook's new state.
 //
-// The days are given as a lower bound and as a list, so that PostgreSQL plans only over the partitions of these days.
-// Deliveries are found by their lease token and not by estado. Otherwise PostgreSQL could read the whole index of open
-// deliveries, which old statistics may show as empty (see claim.ts). A delivery has a lease token while it is en_curso,
-// and also if its webhook was deleted during the attempt.
-const recordSql = (since: string) => `
+// The statement leaves PostgreSQL no choice of plan, because a plan that is kept from a time when the partition was
+// nearly empty would later read the whole partition for each call:
+// - The day is a literal, so PostgreSQL plans for one partition.
+// - Deliveries and attempts are found by their keys. BETWEEN one value and the same value is an equality that allows no
+//   hash join or merge join, and the lease token is compared by IS NOT DISTINCT FROM for the same reason.
+// - For a LIMIT that it does not know, PostgreSQL expects few rows. Without this LIMIT, a plan for the given number of
+//   results would seem cheaper than the kept plan, so PostgreSQL would plan each call, for as long as the call itself.
+// A delivery has a lease token while it is en_curso, and also if its webhook was deleted during the attempt.
+const recordSql = (day: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed
     FROM webhook WHERE id = $1 FOR SHARE
   ), outcome AS (
     SELECT r.*, CASE WHEN success THEN 'entregada' WHEN hook.failed <> 'cancelada' AND retry_ms IS NULL THEN 'agotada'
       ELSE hook.failed END AS estado
-    FROM hook, unnest($2::date[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[],
-      $9::integer[], $10::text[], $11::bytea[], $12::boolean[])
-      AS r (day, id, token, success, retry_ms, number, duration_ms, http_status, failure, response, response_cut)
+    FROM hook, unnest($2::text[], $3::text[], $4::boolean[], $5::bigint[], $6::integer[], $7::integer[], $8::integer[],
+      $9::text[], $10::bytea[], $11::boolean[])
+      AS r (id, token, success, retry_ms, number, duration_ms, http_status, failure, response, response_cut)
+    LIMIT cardinality($2::text[])
   ), updated AS (
     UPDATE delivery d SET
       estado = o.estado,
@@ -145,12 +161,12 @@ const recordSql = (since: string) => `
       finished_at = CASE WHEN o.estado IN ('entregada', 'agotada', 'cancelada') THEN now() END,
       lease_token = NULL, lease_until = NULL
     FROM outcome o
-    WHERE d.day >= ${dayText(since)} AND d.day = ANY ($2::date[]) AND d.day = o.day AND d.id = o.id AND d.lease_token = o.token
+    WHERE d.day = ${dayText(day)} AND d.id BETWEEN o.id AND o.id AND d.lease_token IS NOT DISTINCT FROM o.token
     RETURNING 1
   ), kept AS (
     UPDATE attempt a SET duration_ms = o.duration_ms, http_status = o.http_status, failure = o.failure, response = o.response,
       response_cut = o.response_cut
     FROM outcome o
-    WHERE a.day >= ${dayText(since)} AND a.day = ANY ($2::date[]) AND a.day = o.day AND a.delivery_id = o.id AND a.number = o.number
+    WHERE a.day = ${dayText(day)} AND a.delivery_id BETWEEN o.id AND o.id AND a.number BETWEEN o.number AND o.number
   )
   SELECT count(*) AS updated FROM updated`;

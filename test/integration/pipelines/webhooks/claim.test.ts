@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import type { Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { type ClaimedDelivery, claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { recordResults } from '../../../../pipelines/webhooks/results.ts';
@@ -161,4 +162,40 @@ it('a small claim is quick beside thousands of due deliveries, whatever the stat
     ({ payload }) => (JSON.parse(payload) as { posicion: number }).posicion,
   );
   expect(positions).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+});
+
+it('results are recorded by the keys of their deliveries, and PostgreSQL keeps the plan', async () => {
+  const webhook = await webhookFor([]);
+  const account = (await harness.pool.query('SELECT account_id AS id FROM webhook WHERE id = $1', [webhook])).rows[0]
+    .id;
+  await holdDeliveries(harness, [{ id: webhook, account }], 1_000);
+  await resumeWebhook(harness.pool, webhook);
+  const { deliveries } = await claimDeliveries(harness.pool, webhook, limits, () => 1);
+  const statements: { text: string; values: unknown[] }[] = [];
+  const spy = {
+    query: async (statement: (typeof statements)[number]) => {
+      statements.push(statement);
+      return { rows: [{ updated: 1 }] };
+    },
+  };
+  await recordResults(
+    spy as unknown as Pool,
+    webhook,
+    deliveries.map((delivery) => result(delivery, true)),
+  );
+  const client = await harness.pool.connect();
+  try {
+    const [{ text, values }] = statements as [(typeof statements)[number]];
+    // PostgreSQL decides at the sixth call whether it keeps a plan.
+    for (let call = 1; call <= 6; call += 1) await client.query({ name: 'record', text, values });
+    const kept = await client.query("SELECT generic_plans FROM pg_prepared_statements WHERE name = 'record'");
+    expect(kept.rows).toEqual([{ generic_plans: 1 }]);
+    const plan = (await client.query(`EXPLAIN (GENERIC_PLAN) ${text}`)).rows
+      .map((line) => line['QUERY PLAN'])
+      .join('\n');
+    expect(plan).toContain('Index Cond: ((day =');
+    expect(plan).not.toMatch(/Hash Join|Merge Join|Seq Scan on (delivery|attempt)/);
+  } finally {
+    client.release(true);
+  }
 });
