@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
+import { type ExchangeLimits, exchange } from '../../pipelines/runtime/egress/exchange.ts';
 import type { NetworkFailure } from '../../pipelines/runtime/egress/failure.ts';
 import type { EgressPolicy } from '../../pipelines/runtime/egress/policy.ts';
-import { type ExchangeLimits, exchange } from '../../pipelines/runtime/egress/request.ts';
 import { checkTargetUrl } from '../../pipelines/runtime/egress/target.ts';
 import type { ClaimedDelivery, WebhookTarget } from '../../pipelines/webhooks/claim.ts';
 import type { AttemptResult } from '../../pipelines/webhooks/results.ts';

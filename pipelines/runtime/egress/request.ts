@@ -98,61 +98,27 @@ export async function readCapped(
   return { body: Buffer.concat(pieces), problem };
 }
 
+/** Whether `readCapped` decompresses a body with this encoding. It reads any other body as it comes. */
+export function isCompressed(contentEncoding: string | string[] | undefined): boolean {
+  return decoders.has(nameOf(contentEncoding));
+}
+
 function decoderOf(contentEncoding: string | string[] | undefined): Transform | null {
-  // With small chunks, a decompression bomb is stopped soon after it exceeds the limit.
-  const options = { chunkSize: 16_384 };
-  const encoding = String(contentEncoding ?? '').trim();
-  switch (encoding.toLowerCase()) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip(options);
-    case 'deflate':
-      return createInflate(options);
-    case 'br':
-      return createBrotliDecompress(options);
-    default:
-      return null;
-  }
+  return decoders.get(nameOf(contentEncoding))?.() ?? null;
 }
 
-export interface ExchangeLimits {
-  /** Limit of the whole exchange: connect, request, headers and body. */
-  exchangeTimeoutMs: number;
-  /** Limit of the answer's body, counted after decompression. */
-  maxBodyBytes: number;
+function nameOf(contentEncoding: string | string[] | undefined): string {
+  return String(contentEncoding ?? '')
+    .trim()
+    .toLowerCase();
 }
 
-export type ExchangeResult =
-  | {
-      answered: true;
-      status: number;
-      headers: IncomingHttpHeaders;
-      body: Buffer;
-      /** Why the body was not read whole. The status is valid all the same. */
-      bodyProblem: 'cut' | 'timeout' | 'broken' | null;
-    }
-  | { answered: false; failure: NetworkFailure };
+// With small chunks, a decompression bomb is stopped soon after it exceeds the limit.
+const options = { chunkSize: 16_384 };
 
-/**
- * Sends a webhook's request and reads the answer. Never throws for anything that the receiver does. The status counts
- * once the headers have arrived. A body that is endless, slow, broken or too large is cut.
- */
-export async function exchange(
-  dispatcher: Dispatcher,
-  { url, ...message }: { url: URL; headers: Record<string, string>; body: Buffer },
-  limits: ExchangeLimits,
-): Promise<ExchangeResult> {
-  const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(), limits.exchangeTimeoutMs);
-  const { signal } = deadline;
-  try {
-    const answer = await request(url, { ...message, method: 'POST', dispatcher, signal });
-    const { body, problem } = await readCapped(answer.body, answer.headers['content-encoding'], limits.maxBodyBytes);
-    const bodyProblem = problem === 'broken' && signal.aborted ? 'timeout' : problem;
-    return { answered: true, status: answer.statusCode, headers: answer.headers, body, bodyProblem };
-  } catch (error) {
-    return { answered: false, failure: signal.aborted ? 'timeout' : networkFailure(error) };
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const decoders: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ['gzip', () => createGunzip(options)],
+  ['x-gzip', () => createGunzip(options)],
+  ['deflate', () => createInflate(options)],
+  ['br', () => createBrotliDecompress(options)],
+]);

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
-import { exchange } from '../../../../pipelines/runtime/egress/request.ts';
+import { exchange } from '../../../../pipelines/runtime/egress/exchange.ts';
 import { makeAuthority } from '../../../support/delivery/authority.ts';
 
 // Raw bytes that a server may write, and how they are understood. Once the headers have arrived, the status stands.
@@ -62,6 +62,11 @@ describe('an answer is', () => {
     ['after two interim ones', `HTTP/1.1 102 P\r\n\r\nHTTP/1.1 103 E\r\n\r\n${ok}Content-Length: 0\r\n\r\n`, '200 '],
     ['shorter than it says', `${ok}Content-Length: 50\r\n\r\nhola`, '200 hola (broken)'],
     ['in pieces that break off', `${ok}Transfer-Encoding: chunked\r\n\r\n4\r\nhola\r\n`, '200 hola (broken)'],
+    [
+      'longer than what is kept',
+      `${ok}Transfer-Encoding: chunked\r\n\r\n${`258\r\n${'a'.repeat(600)}\r\n`.repeat(4)}0\r\n\r\n`,
+      '200 aaaaaaaaaaaaaaaaaaaa (cut)',
+    ],
     ['in pieces that are none', `${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, '200  (broken)'],
     [
       'of a compression that it is not',
@@ -150,4 +155,19 @@ it('after any answer, the next request uses an intact connection', async () => {
     expect(await post()).toBe('200 si');
   }
   expect(connections).toBeGreaterThan(odd.length);
+});
+
+it('a request that timed out while it waited for a connection is never sent', async () => {
+  const waiting: TLSSocket[] = [];
+  answer = (socket) => void waiting.push(socket);
+  const both = [post(), post()];
+  await vi.waitFor(() => expect(waiting).toHaveLength(2));
+  expect(await post(200)).toBe('timeout');
+  for (const socket of waiting.splice(0)) socket.write(`${ok}Content-Length: 0\r\n\r\n`);
+  expect(await Promise.all(both)).toEqual(['200 ', '200 ']);
+  const last = post();
+  await vi.waitFor(() => expect(waiting).not.toEqual([]));
+  waiting[0]!.write(`${ok}Content-Length: 0\r\n\r\n`);
+  expect(await last).toBe('200 ');
+  expect(waiting).toHaveLength(1);
 });

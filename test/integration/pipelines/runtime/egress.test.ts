@@ -5,8 +5,9 @@ import type { Dispatcher } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReceiver } from '../../../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
+import { type ExchangeResult, exchange } from '../../../../pipelines/runtime/egress/exchange.ts';
 import type { EgressPolicy } from '../../../../pipelines/runtime/egress/policy.ts';
-import { type ExchangeResult, exchange, guardedRequest } from '../../../../pipelines/runtime/egress/request.ts';
+import { guardedRequest } from '../../../../pipelines/runtime/egress/request.ts';
 import { type Authority, makeAuthority } from '../../../support/delivery/authority.ts';
 import { hang, startProgrammedReceiver, status } from '../../../support/delivery/receiver.ts';
 
