@@ -88,7 +88,7 @@ export interface WatchDependencies {
  * A batch waits until look-ups show its changes, but at most `holdMs`. After that its events are written all the same.
  * The wait checks every `holdPollMs`.
  */
-export const watchLimits = { holdMs: 60_000, holdPollMs: 100 };
+export const watchLimits = { holdMs: 60_000, holdPollMs: 25 };
 
 type WatchMetrics = ReturnType<typeof makeWatchMetrics>;
 

@@ -15,7 +15,7 @@ import { keyRingText } from '../support/watch/harness.ts';
 /** How many deliveries each customer gets per day, if that many companies change. */
 const deliveriesOfCustomer = 200;
 /** The default rate of a webhook (schemas/postgres/0003_watch.sql). */
-const perSecond = 20;
+export const defaultRate = 20;
 const timeoutMs = 600_000;
 const pollMs = 100;
 
@@ -48,8 +48,14 @@ export class Watchers {
   /**
    * Creates customers with one list and one webhook each, so that each of these days brings `deliveries` in all. If
    * fewer companies change, several customers watch the same ones.
+   * @param perSecond the most requests per second that a webhook accepts
    */
-  async subscribe(pool: Pool, days: readonly (readonly TrueChange[])[], deliveries: number): Promise<void> {
+  async subscribe(
+    pool: Pool,
+    days: readonly (readonly TrueChange[])[],
+    deliveries: number,
+    perSecond: number,
+  ): Promise<void> {
     const expected = days.map(expectedOf);
     const each = Math.min(deliveriesOfCustomer, ...expected.map(({ length }) => length));
     if (each < 1) throw new RangeError('no watched field of a company changes on some day: choose more rows');

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { watchLimits } from '../../../pipelines/consumers/watch.ts';
 import { pauseWebhook, resumeWebhook } from '../../../pipelines/webhooks/pauses.ts';
 import { batchOf, change, row, type WatchHarness } from '../watch/harness.ts';
 import type { DeliveryStage } from './stage.ts';
@@ -97,13 +98,13 @@ async function announceBatch(
   rucs: readonly string[],
   shown: Map<string, number>,
 ): Promise<void> {
-  // The consumer polls every 100 ms, and the batch becomes visible at a random point between two polls.
-  const servedAt = performance.now() + Math.random() * 100;
+  // The consumer polls, and the batch becomes visible at a random point between two polls.
+  const servedAt = performance.now() + Math.random() * watchLimits.holdPollMs;
   for (const ruc of rucs) shown.set(ruc, performance.timeOrigin + servedAt);
   const handle = stage.handler({
     wake: stage.wake,
     materialisedOffset: async () => (performance.now() >= servedAt ? Number.MAX_SAFE_INTEGER : 0),
-    limits: { holdMs: 60_000, holdPollMs: 100 },
+    limits: watchLimits,
   });
   const after = row({ estado: 'SUSPENSION TEMPORAL' });
   await handle(batchOf(rucs.map((ruc) => change(edition, ruc, detectedAt, { after }))));
