@@ -131,9 +131,10 @@ async function announce(
     const written = await writeEvents(client, day, edition.detectedAt, events, wrong);
     return { written, idle: await raiseWork(client, written.webhookIds, day) };
   });
-  // If the process dies here, the batch is read again. The repeat writes nothing and wakes the webhooks. The worker's
-  // sweeper, which wakes overdue webhooks, may have woken them before.
-  await wakeIdle(dependencies, idle);
+  // Nobody waits for the wake-ups, so the next batch is written meanwhile. If the process dies before they are sent,
+  // the worker's sweeper wakes the overdue webhooks. If it also dies before the batch is committed in Kafka, the batch
+  // is read again. The repeat writes nothing and wakes the webhooks.
+  wakeIdle(dependencies, idle);
   report(dependencies, batch, edition, events.length, written, idle.length);
 }
 
@@ -154,10 +155,9 @@ async function eventsOfWatched(
   );
 }
 
-async function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): Promise<void> {
-  await wake(idle).catch((error: unknown) => {
-    // The events and deliveries are stored, and the sweeper finds them. To throw this error would only delay the
-    // batches that follow.
+function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): void {
+  wake(idle).catch((error: unknown) => {
+    // The events and deliveries are stored, and the sweeper finds them.
     metrics.wakesLost.inc();
     log.warn({ err: error, webhooks: idle.length }, 'wake-ups lost; the sweeper will make up for them');
   });

@@ -13,20 +13,45 @@ export const deliveryWorkflow = {
 export type Wake = (webhookIds: readonly string[]) => Promise<void>;
 
 /**
- * Makes a `Wake` that sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery, because
- * deliveries are in PostgreSQL, and the worker's sweeper wakes overdue webhooks.
+ * Makes a `Wake` that sends at most `inParallel` wake-ups at a time, over all its calls. While a webhook waits for its
+ * turn, further calls for it add nothing: the one wake-up comes after the deliveries of all these calls were committed.
+ * A start of a workflow takes some 10 ms of CPU time, so the first batches of an edition would otherwise wake the same
+ * webhooks again and again. A lost wake-up loses no delivery, because deliveries are in PostgreSQL, and the worker's
+ * sweeper wakes overdue webhooks.
  */
 export function makeWake(client: Client, options: { inParallel: number; deadlineMs: number }): Wake {
+  const waiting = new Map<string, { start: () => void; done: Promise<void> }>();
+  let running = 0;
+  const startNext = () => {
+    for (const [webhookId, { start, done }] of waiting) {
+      if (running >= options.inParallel) return;
+      // A call that comes from now on must queue the webhook again, since a round may begin before its commit.
+      waiting.delete(webhookId);
+      running += 1;
+      const next = () => {
+        running -= 1;
+        startNext();
+      };
+      done.then(next, next);
+      start();
+    }
+  };
+  const ask = (webhookId: string) => {
+    const known = waiting.get(webhookId);
+    if (known !== undefined) return known.done;
+    let start = () => {};
+    const turn = new Promise<void>((resolve) => {
+      start = resolve;
+    });
+    const done = turn.then(() => wakeOne(client, webhookId, options.deadlineMs));
+    waiting.set(webhookId, { start, done });
+    return done;
+  };
   return async (webhookIds) => {
-    const waiting = [...webhookIds];
-    const failures: unknown[] = [];
-    const runOne = async () => {
-      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-        await wakeOne(client, id, options.deadlineMs).catch((error: unknown) => failures.push(error));
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(options.inParallel, webhookIds.length) }, runOne));
-    if (failures.length > 0) throw failures[0];
+    const asked = webhookIds.map(ask);
+    startNext();
+    const failed = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected');
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
   };
 }
 
