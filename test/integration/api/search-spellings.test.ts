@@ -195,13 +195,12 @@ describe('an index that the last release folded', () => {
     { name: 'BOTICA X SOC COM DE RESP LTDA', form: '' },
   ];
 
-  test('finds what it found, before and after its letters are indexed', async () => {
+  test('finds what it found', async () => {
     await write(names);
     // The table as the last release made it and wrote to it.
     for (const query of [
       'TRUNCATE TABLE ranked_name',
       'TRUNCATE TABLE company_word',
-      'ALTER TABLE ranked_name DROP INDEX letters_index',
       'ALTER TABLE ranked_name DROP COLUMN letters',
     ])
       await clickhouse.command({ query });
@@ -217,19 +216,12 @@ describe('an index that the last release folded', () => {
       .replace(/^--.*$/gm, '')
       .split(';')
       .map((each) => each.trim());
-    for (const query of statements.filter((each) => each !== '' && !each.includes('MATERIALIZE')))
-      await clickhouse.command({ query });
-    for (const settings of [null, { mutations_sync: '2' }] as const) {
-      if (settings !== null)
-        await clickhouse.command({
-          query: 'ALTER TABLE ranked_name MATERIALIZE INDEX letters_index',
-          clickhouse_settings: settings,
-        });
-      await expectFirst('acme sur sac', names[0]!, 0);
-      await expectFirst('acme del sur', names[0]!, 1);
-      await expectFirst("d'puyaque & cia", names[1]!, 1);
-      await expectFirst('20 21 436', names[2]!);
-      await expectFirst('botica x', names[3]!);
-    }
+    const addsLetters = statements.find((each) => each.includes('ADD COLUMN'));
+    await clickhouse.command({ query: addsLetters! });
+    await expectFirst('acme sur sac', names[0]!, 0);
+    await expectFirst('acme del sur', names[0]!, 1);
+    await expectFirst("d'puyaque & cia", names[1]!, 1);
+    await expectFirst('20 21 436', names[2]!);
+    await expectFirst('botica x', names[3]!);
   });
 });
