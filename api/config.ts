@@ -38,12 +38,8 @@ export const apiConfiguration = z.object({
   AUDIT_HMAC_KEY: z.string().min(32, 'at least 32 characters'),
   /** Number of our proxies that add to X-Forwarded-For. With 0 the caller's address is the connection's address. */
   TRUSTED_PROXY_HOPS: wholeNumber(0, 10).default(0),
-  /**
-   * How long a look-up waits at most for a running query of other look-ups to end. Those that wait share the next
-   * query. This time should be longer than a query of look-ups normally takes (some 10 ms), because two smaller queries
-   * at once cost more CPU than one after the other. It bounds the wait when a query is unusually slow.
-   */
-  LOOKUP_WAIT_MS: wholeNumber(0, 1_000).default(20),
+  /** How long a look-up waits at most, while queries of other look-ups run, for those that can share its own. */
+  LOOKUP_WAIT_MS: wholeNumber(0, 1_000).default(2),
   /** Largest number of RUCs in one ClickHouse query of look-ups. */
   LOOKUP_MAX_KEYS: wholeNumber(1, 10_000).default(300),
   /** Largest number of look-ups' ClickHouse queries that run at the same time. */
