@@ -163,7 +163,7 @@ export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
 }
 
 // RUCs and editions are far below 2^53, so a JavaScript number holds them exactly.
-function readUInt64(bytes: Buffer, at: number): number {
+export function readUInt64(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
 

@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
+import { readUInt64 } from '../queries/look-up.ts';
 
 /** The texts of a row, in the order in which they are read. */
 export const text = { name: 0, form: 1, estado: 2, condicion: 3, ubigeo: 4, enie: 5, words: 6, letters: 7 } as const;
@@ -51,8 +52,7 @@ export class NameRow {
     }
     if (position + fixedBytes > bytes.length) return -1;
     this.bytes = bytes;
-    // A RUC is far below 2^53, so a JavaScript number holds it exactly.
-    this.ruc = bytes.readUInt32LE(position) + bytes.readUInt32LE(position + 4) * 2 ** 32;
+    this.ruc = readUInt64(bytes, position);
     this.standing = bytes[position + 8]!;
     this.length = bytes[position + 9]!;
     this.isDeleted = bytes[position + 10] === 1;

@@ -51,9 +51,9 @@ export function makeNameStore(
   return {
     words,
     async candidates(question) {
-      const names = await loaded.get(await servedEdition());
-      const vocabulary = await words();
-      return findCandidates(names, question, vocabulary);
+      const edition = await servedEdition();
+      const names = await loaded.get(edition);
+      return findCandidates(names, question, await vocabularies.get(edition));
     },
     async counts() {
       const result = await clickhouse.query({

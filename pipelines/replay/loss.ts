@@ -104,6 +104,6 @@ function mendedBy(register: RegisterName, what: string): string {
   return `${what}: run \`npx padron rebuild --register ${register}\``;
 }
 
-function sum(numbers: readonly number[]): number {
+export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }

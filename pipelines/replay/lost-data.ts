@@ -3,7 +3,7 @@ import { type RegisterName, registerNames, registers } from '../../schemas/regis
 import { servingTables, wordTable } from '../consumers/materialize.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import { type CatalogueEdition, lossOf, type StoredCounts, type StoredNames } from './loss.ts';
+import { type CatalogueEdition, lossOf, type StoredCounts, type StoredNames, sum } from './loss.ts';
 import { isRebuilding } from './rebuild.ts';
 import { inTableOrder, queryRows } from './stored.ts';
 
@@ -119,7 +119,6 @@ async function readEditions(pool: Pool): Promise<Editions> {
  */
 function hasTooFewRows(editions: Editions, stored: Tables): boolean {
   const written = [...editions.values()].map((all) => all.slice(0, 1 + all.findLastIndex((one) => one.isMaterialised)));
-  const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const least = {
     [servingTables.state]: sum(written.map((all) => all.at(-1)?.rows ?? 0)),
     [servingTables.history]: sum(written.flat().map(({ changes, baseline }) => changes - baseline)),
