@@ -5,7 +5,7 @@ import { monthOf } from '../../../api/metering/minute-limits.ts';
 import { batchAnswer } from '../../../schemas/http/batch.ts';
 import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
-import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 // A batch under a key is interrupted before, during or after the commit of its answer and charge. A caller that repeats
 // it must get one answer and be charged once.
@@ -29,7 +29,7 @@ beforeAll(async () => {
     rucs.slice(0, foundRucs).map((ruc) => ({ line: `${ruc}|ACME S.A.|ACTIVO|HABIDO|150122|-|-|-|-|-|-|-|-|-|-|` })),
   );
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
-  await sleep(300);
+  await untilCatalogueIsRead();
 });
 afterAll(() => around?.stop());
 

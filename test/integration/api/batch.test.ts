@@ -16,7 +16,7 @@ import {
   type TestCaller,
 } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
-import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 const company = '20990000019';
 const other = '20990000043';
@@ -46,7 +46,7 @@ beforeAll(async () => {
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
   await insertEdition(around.pool, { register: 'agentes_retencion', number: 1, fechaDato: '2026-11-20' });
   caller = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
-  await sleep(300);
+  await untilCatalogueIsRead();
 });
 afterAll(async () => {
   await second.stop();

@@ -4,7 +4,7 @@ import { defaultRetentionRule, removeExpired } from '../../../pipelines/webhooks
 import { eventsAnswer } from '../../../schemas/http/events.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
-import { insertEdition } from '../../support/registers/served-register.ts';
+import { insertEdition, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 import { insertList, writeChanges } from '../../support/watch/events.ts';
 
 const path = '/id/v1/watch/eventos';
@@ -18,6 +18,7 @@ let stranger: TestCaller;
 beforeAll(async () => {
   around = await startSurroundings();
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  await untilCatalogueIsRead();
   caller = await makeCaller(around.pool, around.api.url);
   stranger = await makeCaller(around.pool, around.api.url);
 });

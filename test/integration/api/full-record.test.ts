@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { confirmDate } from '../../../pipelines/editions/freshness.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
@@ -11,6 +10,7 @@ import {
   insertPublication,
   insertTaxpayers,
   type TestEdition,
+  untilCatalogueIsRead,
 } from '../../support/registers/served-register.ts';
 
 // The tests depend on each other: registers are loaded one after another, then change, while the same companies are
@@ -34,6 +34,7 @@ beforeAll(async () => {
     { line: `${person}|PERSONA DE PRUEBA|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|` },
   ]);
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  await untilCatalogueIsRead();
 });
 afterAll(() => around.stop());
 
@@ -43,11 +44,8 @@ async function load(register: RegisterName, edition: Omit<TestEdition, 'register
     lines.map((line) => ({ line, register, version: edition.number })),
   );
   await insertEdition(around.pool, { register, ...edition });
-  await untilRenewed();
+  await untilCatalogueIsRead();
 }
-
-/** The catalogue is fresh for 200 ms. */
-const untilRenewed = () => sleep(300);
 
 async function lookUp(ruc: string) {
   const response = await caller.request(`/id/v1/ruc/${ruc}`);
@@ -193,7 +191,7 @@ test('a company that left a list is no longer on it, and the answer has another 
     { line: `${agent}|`, register: 'agentes_retencion', version: 2, isDeleted: true },
   ]);
   await around.pool.query("UPDATE edition SET materializada_at = now() WHERE register = 'agentes_retencion'");
-  await untilRenewed();
+  await untilCatalogueIsRead();
   const response = await caller.request(`/id/v1/ruc/${agent}`, { headers: { 'if-none-match': before } });
   expect(response.status).toBe(200);
   expect(response.headers.get('etag')).toMatch(/^W\/"1\.1\.2\.1-/);
@@ -211,7 +209,7 @@ test('a newer publication that is in quarantine, refused or waiting changes no a
       sha256: Buffer.alloc(32, state).toString('hex'),
       state,
     });
-  await untilRenewed();
+  await untilCatalogueIsRead();
   expect((await lookUp(agent)).meta).toEqual(before.meta);
 });
 
@@ -229,7 +227,7 @@ test('the same bytes again, or a source that confirms them, change the date and 
     [sha256],
   );
   expect(await confirmDate(around.pool, 'agentes_retencion', sha256, '2026-11-30')).toBe(true);
-  await untilRenewed();
+  await untilCatalogueIsRead();
   const { meta } = await lookUp(agent);
   expect(meta.fecha_padrones).toEqual({ agentes_retencion: '2026-11-30', buenos_contribuyentes: '2026-11-27' });
 });
@@ -249,7 +247,7 @@ test('a correction is an edition without a publication, so its source has no has
     publishedAt: '2026-11-28T07:38:00Z',
     corrects: 2,
   });
-  await untilRenewed();
+  await untilCatalogueIsRead();
   const { data, meta } = await lookUp(agent);
   expect(data.es_agente_retencion).toBe(true);
   expect(meta.fuentes[2]).toEqual({

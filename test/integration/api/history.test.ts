@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type HistoryEntry, historyAnswer } from '../../../schemas/http/history.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
@@ -11,6 +10,7 @@ import {
   insertEdition,
   insertPublication,
   insertTaxpayers,
+  untilCatalogueIsRead,
 } from '../../support/registers/served-register.ts';
 
 // Four editions of the daily register, the fourth correcting the third, and two editions of a list.
@@ -59,6 +59,7 @@ beforeAll(async () => {
   await insertEdition(pool, { number: 4, fechaDato: '2026-03-09', corrects: 3 });
   await insertEdition(pool, { register: 'agentes_retencion', number: 1, fechaDato: '2026-03-03' });
   await insertEdition(pool, { register: 'agentes_retencion', number: 2, fechaDato: '2026-03-06' });
+  await untilCatalogueIsRead();
 });
 afterAll(() => around.stop());
 
@@ -236,8 +237,7 @@ test('a change about a past day is visible at once: a correction, the same bytes
     sha256: 'ef'.repeat(32),
     state: 'repetida',
   });
-  // The catalogue is fresh for 200 ms.
-  await sleep(300);
+  await untilCatalogueIsRead();
   expect((await on('2026-03-07')).shown).toEqual(['2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', false]);
   expect((await on('2026-03-20')).shown[0]).toBe('2026-03-12');
 });

@@ -9,7 +9,7 @@ import { limaDay } from '../../../schemas/lima-time.ts';
 import { makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { changeOf, materialize, rucOf } from '../../support/registers/companies.ts';
-import { insertEdition } from '../../support/registers/served-register.ts';
+import { insertEdition, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 // A company whose `estado` and `condicion` the register writes as a dash, in every answer that shows them.
 
@@ -38,6 +38,7 @@ beforeAll(async () => {
   ]);
   await insertEdition(pool, { number: 1, fechaDato: first });
   await insertEdition(pool, { number: 2, fechaDato: second, sha256: 'ef'.repeat(32) });
+  await untilCatalogueIsRead();
   caller = await makeCaller(pool, api.url, { plan: 'crecimiento' });
 });
 afterAll(() => around?.stop());

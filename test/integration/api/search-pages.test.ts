@@ -8,7 +8,7 @@ import { searchAnswer } from '../../../schemas/http/search.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
-import { insertEdition } from '../../support/registers/served-register.ts';
+import { insertEdition, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 // Many companies share one word: more than a query returns, and enough to hide a company that is searched by its name.
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
     companies.map((company) => changeOf(1, null, company)),
   );
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
-  await sleep(300);
+  await untilCatalogueIsRead();
 });
 afterAll(() => around?.stop());
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { searchAnswer } from '../../../schemas/http/search.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
@@ -6,7 +5,7 @@ import { makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { monthlyCells } from '../../support/api/taxpayer-records.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
-import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 // Companies whose daily ubigeo is empty have the monthly register's, in a search as in a look-up. The tests depend on
 // each other: the monthly register is loaded between them.
@@ -60,6 +59,7 @@ beforeAll(async () => {
     })),
   );
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  await untilCatalogueIsRead();
   caller = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
 });
 afterAll(() => around?.stop());
@@ -97,7 +97,7 @@ test('then a search has the place of the look-up, and the filter compares it', a
     fechaDato: '2026-11-01',
     publishedAt: '2026-11-27T15:00:00Z',
   });
-  await sleep(300);
+  await untilCatalogueIsRead();
   const { data } = await search({ q: 'kolpa', limite: '50' });
   expect(data).toHaveLength(5);
   for (const hit of data) {

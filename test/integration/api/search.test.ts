@@ -3,7 +3,7 @@ import { searchAnswer } from '../../../schemas/http/search.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
-import { insertEdition } from '../../support/registers/served-register.ts';
+import { insertEdition, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 const baja = { estado: 'BAJA DEFINITIVA' };
 const nandu = { ruc: rucOf(1), nombre: 'INVERSIONES ÑANDU S.A.C.' };
@@ -52,6 +52,7 @@ beforeAll(async () => {
     [...all, maria, ...many].map((company) => changeOf(1, null, company)),
   );
   await insertEdition(pool, { number: 1, fechaDato: '2026-11-26' });
+  await untilCatalogueIsRead();
   caller = await makeCaller(pool, api.url, { plan: 'micro' });
 });
 afterAll(() => surroundings?.stop());

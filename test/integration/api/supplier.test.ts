@@ -7,7 +7,12 @@ import { limaDay } from '../../../schemas/lima-time.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
-import { insertChanges, insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
+import {
+  insertChanges,
+  insertEdition,
+  insertTaxpayers,
+  untilCatalogueIsRead,
+} from '../../support/registers/served-register.ts';
 
 // The tests depend on each other: registers are loaded one after another while the same companies are checked.
 
@@ -37,12 +42,9 @@ beforeAll(async () => {
   await insertChanges(around.clickhouse, [{ before: row('ACTIVO'), after: row('SUSPENSION TEMPORAL'), edition: 2 }]);
   for (const register of ['agentes_retencion', 'buenos_contribuyentes', 'padron_mensual'] as const)
     await insertEdition(around.pool, { register, number: 1, fechaDato: daysAgo(10) });
-  await untilRenewed();
+  await untilCatalogueIsRead();
 });
 afterAll(() => around.stop());
-
-/** The catalogue is fresh for 200 ms. */
-const untilRenewed = () => sleep(300);
 
 async function check(ruc: string, query = '', by = caller) {
   const response = await by.request(`/id/v1/proveedor/${ruc}${query}`);
@@ -58,7 +60,7 @@ async function loadBars(register: RegisterName, rows: Record<string, object[]>):
     Object.entries(rows).map(([ruc, sanctions]) => ({ line: `${ruc}|ruc|${JSON.stringify(sanctions)}|`, register })),
   );
   await insertEdition(around.pool, { register, number: 1, fechaDato: daysAgo(5) });
-  await untilRenewed();
+  await untilCatalogueIsRead();
 }
 
 const sanction = {
@@ -87,7 +89,7 @@ test('a required source that was never loaded makes the result undetermined, and
 test('a register of bars whose rows the store lost gives 503, never "not listed"', async () => {
   await insertEdition(around.pool, { register: 'sancionados', number: 1, fechaDato: daysAgo(5), materialisedAt: null });
   await around.pool.query("UPDATE edition SET materializada_at = now() WHERE register = 'sancionados'");
-  await untilRenewed();
+  await untilCatalogueIsRead();
   await expectProblem(await caller.request(`/id/v1/proveedor/${clean}`), 'servicio_no_disponible');
   for (const table of ['edition', 'publication'])
     await around.pool.query(`DELETE FROM ${table} WHERE register = 'sancionados'`);
@@ -169,7 +171,7 @@ test('the evidence is the same bytes later, free, for the same account only', as
   const { text, meta } = await check(barred, '', by);
   expect(meta.fuentes.every(({ sha256 }) => sha256 !== null)).toBe(true);
   await insertEdition(around.pool, { number: 3, fechaDato: today });
-  await untilRenewed();
+  await untilCatalogueIsRead();
   const path = `/id/v1/proveedor/consultas/${meta.consulta_id}`;
   const again = await by.request(path);
   expect([again.status, await again.text(), again.headers.get('cache-control')]).toEqual([200, text, 'no-store']);

@@ -6,7 +6,7 @@ import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
 import { apiSecrets, expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
-import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 const company = '20990000019';
 const personName = 'ÑAHUIS QUISPE ÁNGEL PLANTADO';
@@ -41,7 +41,7 @@ describe('before the first edition', () => {
 
   test('an edition whose rows the store lost gives 503 and never 404', async () => {
     await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-25' });
-    await sleep(300);
+    await untilCatalogueIsRead();
     await expectProblem(await caller.request(`/id/v1/ruc/${company}`), 'servicio_no_disponible');
   });
 });
@@ -66,7 +66,7 @@ describe('with an edition', () => {
       },
     ]);
     await insertEdition(around.pool, { number: 2, fechaDato: '2026-11-26', sha256: 'ef'.repeat(32) });
-    await sleep(300);
+    await untilCatalogueIsRead();
   });
 
   test('a company: all fields in their order, the date and the source of the data', async () => {
@@ -314,6 +314,8 @@ describe('with an edition', () => {
   });
 
   test("nothing of a natural person, no token and no query is in the process's output or metrics", async () => {
+    const requestLines = () => around.api.output().split('"route":"/id/v1/ruc/{ruc}"').length;
+    const before = requestLines();
     await withContract.request(`/id/v1/ruc/${person}?nombre=${encodeURIComponent(personName)}`, {
       headers: { 'x-request-id': person },
     });
@@ -321,12 +323,11 @@ describe('with an edition', () => {
     expect(
       /^padron_api_request_seconds_count\{.*route="\/id\/v1\/ruc\/\{ruc\}",method="GET",status="200"/m.test(metrics),
     ).toBe(true);
-    // Request lines are written in blocks.
-    await sleep(300);
+    // Request lines are written in blocks, and come through a pipe.
+    await expect.poll(requestLines).toBeGreaterThan(before);
     for (const text of [around.api.output(), metrics]) {
       for (const secret of ['PLANTADO', '1099000001', withContract.token.split('_')[3]!])
         expect([secret, text.includes(secret)]).toEqual([secret, false]);
     }
-    expect(around.api.output()).toContain('"route":"/id/v1/ruc/{ruc}"');
   });
 });

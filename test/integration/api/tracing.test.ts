@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../../support/process/collector.ts';
-import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 const companies = ['20990000019', '20990000027', '20990000035', '20990000043', '20990000051', '20990000060'];
 const person = '10990000013';
@@ -35,7 +34,7 @@ async function load({ pool, clickhouse }: Surroundings): Promise<void> {
     lines.map((line) => ({ line })),
   );
   await insertEdition(pool, { number: 1, fechaDato: '2026-11-26' });
-  await sleep(300);
+  await untilCatalogueIsRead();
 }
 
 const kindServer = 2;
@@ -71,11 +70,14 @@ test("a look-up is a span of the caller's trace with its query below it, and its
       },
     },
   ]);
-  const line = around.api
-    .output()
-    .split('\n')
-    .find((each) => each.includes('pedido-7'))!;
-  expect(JSON.parse(line)).toMatchObject({ msg: 'request', trace_id: traceId });
+  const findLine = () =>
+    around.api
+      .output()
+      .split('\n')
+      .slice(0, -1)
+      .find((each) => each.includes('pedido-7'));
+  await expect.poll(findLine).toBeDefined();
+  expect(JSON.parse(findLine()!)).toMatchObject({ msg: 'request', trace_id: traceId });
 });
 
 test('look-ups at the same time share a query, which has one as its parent and links to the others', async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSecret, parseKeyRing } from '../../../pipelines/runtime/secrets.ts';
 import { listAnswer, listsAnswer, membersAddedAnswer, membersAnswer } from '../../../schemas/http/lists.ts';
@@ -6,7 +5,7 @@ import { createdWebhookAnswer, webhookAnswer, webhooksAnswer } from '../../../sc
 import { checkDigit } from '../../../schemas/ruc.ts';
 import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
-import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../support/registers/served-register.ts';
 
 const listas = '/id/v1/watch/listas';
 const webhooks = '/id/v1/watch/webhooks';
@@ -160,7 +159,7 @@ describe('members', () => {
       { line: `${known}|COMERCIAL PRUEBA UNO S.A.C.|SUSPENSION TEMPORAL|HABIDO|150122|-|-|-|-|-|-|-|-|-|-|` },
     ]);
     await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
-    await sleep(300);
+    await untilCatalogueIsRead();
   });
 
   test('many at once are added, already there or refused one by one; persons are masked', async () => {

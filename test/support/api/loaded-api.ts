@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { inTransaction } from '../../../pipelines/runtime/postgres.ts';
 import { writeEvents } from '../../../pipelines/watch/events.ts';
 import { eventId } from '../../../pipelines/watch/match.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import { registerNames } from '../../../schemas/registers.ts';
 import { changeOf, materialize, rucOf } from '../registers/companies.ts';
-import { insertEdition, insertTaxpayers } from '../registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../registers/served-register.ts';
 import { type AccountOfCaller, makeCaller, type TestCaller } from './process.ts';
 import { type Surroundings, startSurroundings } from './surroundings.ts';
 import { monthlyCells } from './taxpayer-records.ts';
@@ -45,8 +44,7 @@ export async function startLoadedApi(
   const around = await startSurroundings();
   await loadRegisters(around);
   const caller = await makeCaller(around.pool, around.api.url, account);
-  // The catalogue is cached for 200 ms, so an empty one may still be served.
-  await sleep(300);
+  await untilCatalogueIsRead();
   return { around, caller };
 }
 

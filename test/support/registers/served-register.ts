@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, insertSettings } from '../../../pipelines/runtime/clickhouse.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
@@ -39,6 +40,12 @@ export interface TestEdition {
   /** True if the edition wrote every row, including unchanged ones. */
   isFull?: boolean;
 }
+
+/**
+ * Waits until every API shows what was written into the catalogue before. An API may have read the catalogue just
+ * before the write, shows that for 200 ms, and then needs some time to read it again.
+ */
+export const untilCatalogueIsRead = (): Promise<void> => sleep(500);
 
 export async function insertEdition(pool: Pool, edition: TestEdition): Promise<void> {
   const { register = 'padron_reducido', number, fechaDato, corrects = null, isFull = number === 1 } = edition;

@@ -17,7 +17,7 @@ import {
   type TestCaller,
 } from '../../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../../support/api/surroundings.ts';
-import { insertEdition, insertTaxpayers } from '../../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../../support/registers/served-register.ts';
 
 const quota = 10_000;
 const quotaOfKilled = 1_000;
@@ -37,6 +37,7 @@ beforeAll(async () => {
   };
   await insertTaxpayers(around.clickhouse, [{ line: `${company}|${cells}` }]);
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  await untilCatalogueIsRead();
   apis = [around.api];
   for (let number = 1; number < 4; number += 1) apis.push(await startApi(environment));
 });

@@ -8,7 +8,7 @@ import { makePayer } from '../../../support/api/meters.ts';
 import { type MovableApis, startMovableApis } from '../../../support/api/movable-api.ts';
 import { expectProblem, requestsOf, type TestCaller } from '../../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../../support/api/surroundings.ts';
-import { insertEdition, insertTaxpayers } from '../../../support/registers/served-register.ts';
+import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../../support/registers/served-register.ts';
 
 // A caller who waits as long as a 429 says is answered. The test moves the clocks of the processes on.
 
@@ -24,6 +24,7 @@ beforeAll(async () => {
   const cells = 'COMERCIAL PRUEBA UNO S.A.C.|ACTIVO|HABIDO|150122|-|-|-|-|-|-|-|-|-|-|';
   await insertTaxpayers(around.clickhouse, [{ line: `${company}|${cells}` }]);
   await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  await untilCatalogueIsRead();
 });
 afterEach(() => movable?.stop());
 afterAll(() => around.stop());
