@@ -92,7 +92,8 @@ export async function run(args: string[]): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-interface Stage {
+/** A running product with what a bench needs beside it. */
+export interface Stage {
   chain: Chain;
   pool: Pool;
   client: Client;
@@ -125,7 +126,7 @@ async function measure(stage: Stage, day: PublishedDay): Promise<MeasuredDay> {
 }
 
 /** Triggers the fetch of all registers at once, as the schedule does, without commands that would use CPU meanwhile. */
-async function publish({ chain, pool, client }: Stage, day: PublishedDay): Promise<number[]> {
+export async function publish({ chain, pool, client }: Stage, day: PublishedDay): Promise<number[]> {
   chain.site.show(day);
   const follow: Follow = { pool, client, note: () => undefined, deadline: Date.now() + dayTimeoutMs };
   return Promise.all(

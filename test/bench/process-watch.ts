@@ -77,6 +77,17 @@ export class ProcessWatch {
   }
 }
 
+/** Process ids of this process and all its descendants, by name. */
+export function ownProcesses(): Map<string, number[]> {
+  const all = readAll();
+  const found = new Map<string, number[]>();
+  for (const pid of descendantsOf(process.pid, all)) {
+    const name = processName(all.get(pid)!.command);
+    found.set(name, [...(found.get(name) ?? []), pid]);
+  }
+  return found;
+}
+
 function readAll(): Map<number, Seen> {
   const all = new Map<number, Seen>();
   for (const entry of readdirSync('/proc')) {

@@ -1,0 +1,173 @@
+import { rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startChain } from '../../deploy/local/demo/chain.ts';
+import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
+import { populationOf, rucOfIndex, taxpayerOn } from '../../deploy/local/demo/register/population.ts';
+import { makePool } from '../../pipelines/runtime/postgres.ts';
+import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
+import { isCompany } from '../../schemas/ruc.ts';
+import { publish, type Stage } from './daily.ts';
+import { benchDays } from './daily-files.ts';
+import { Watchers } from './daily-watchers.ts';
+import { seed } from './diff.ts';
+import { describeMachine, numberOption, OptionError } from './figures.ts';
+import { type Connection, openConnection } from './look-up-callers.ts';
+import { unlimitedToken } from './own-stack.ts';
+import { ProcessWatch } from './process-watch.ts';
+import { SoakSamples } from './soak-samples.ts';
+
+const folder = resolve('.local/bench/soak');
+const sampleMs = 5_000;
+/** Days that the invented register has. */
+const maxDays = 60;
+const companies = 20_000;
+const judgedFromMs = 20 * 60_000;
+
+interface Company {
+  ruc: string;
+  name: string;
+}
+
+interface Calls {
+  answered: number;
+  wrong: number;
+}
+
+/**
+ * `--minutes M` (60), `--rows N` (200,000), `--lookups N` (500 a second), `--searches N` (5 a second), `--edition-minutes
+ * E` (3), `--watched N` (2,000 deliveries an edition). Runs the whole product at a steady load, and prints how memory,
+ * open files and connections of each process went, as medians of twelve parts of the time. Ends with code 1 when one of
+ * the product's processes grows, an answer is wrong, or a delivery is missing or comes twice. A run under 20 minutes does
+ * not judge growth, because caches are still filling.
+ */
+export async function run(args: string[]): Promise<void> {
+  const minutes = numberOption(args, 'minutes', 60);
+  const everyMinutes = numberOption(args, 'edition-minutes', 3);
+  const rows = numberOption(args, 'rows', 200_000);
+  const editions = Math.ceil(minutes / everyMinutes);
+  if (editions + 1 > maxDays)
+    throw new OptionError(`There are at most ${maxDays - 1} editions: take more minutes each.`);
+  console.log(`machine: ${describeMachine()}`);
+  rmSync(folder, { recursive: true, force: true });
+  const days = await benchDays(rows, editions + 1, resolve('.local/bench/daily-files'));
+  const watchers = await Watchers.start(folder);
+  const { environment } = watchers;
+  const chain = await startChain({ directory: join(folder, 'chain'), log: () => undefined, environment });
+  const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'bench', 2);
+  const client = await makeTemporal(chain.stack.endpoints.TEMPORAL_ADDRESS, 'default');
+  const stage: Stage = { chain, pool, client, watchers };
+  try {
+    await publish(stage, days[0]!);
+    const later = days.slice(1);
+    await watchers.subscribe(
+      pool,
+      later.map(({ daily }) => daily.changes),
+      numberOption(args, 'watched', 2_000),
+      200,
+    );
+    const rates = { lookups: numberOption(args, 'lookups', 500), searches: numberOption(args, 'searches', 5) };
+    await load(stage, later, everyMinutes * 60_000, sampleOf(rows), rates);
+  } finally {
+    await client.connection.close();
+    await pool.end();
+    await chain.stop();
+    await watchers.stop();
+  }
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function load(
+  stage: Stage,
+  days: readonly PublishedDay[],
+  everyMs: number,
+  sample: readonly Company[],
+  rates: { lookups: number; searches: number },
+): Promise<void> {
+  const token = await unlimitedToken(stage.pool);
+  const end = { at: Date.now() + days.length * everyMs };
+  const samples = new SoakSamples(stage.pool, sampleMs);
+  const watch = new ProcessWatch();
+  const pick = () => sample[Math.floor(Math.random() * sample.length)]!;
+  const lookUp = () => {
+    const { ruc } = pick();
+    return { target: `/id/v1/ruc/${ruc}`, expected: `"data":{"ruc":"${ruc}"` };
+  };
+  const search = () => {
+    const { name } = pick();
+    return { target: `/id/v1/ruc/buscar?${new URLSearchParams({ q: name })}`, expected: '"success":true' };
+  };
+  const callers = [
+    ...callersOf(stage.chain.product.apiUrl, token, end, rates.lookups, 20, lookUp),
+    ...callersOf(stage.chain.product.apiUrl, token, end, rates.searches, 2, search),
+  ];
+  let deliveries = 0;
+  let late = 0;
+  for (const [index, day] of days.entries()) {
+    const nextAt = end.at - (days.length - index - 1) * everyMs;
+    deliveries += await announce(stage, day);
+    if (Date.now() > nextAt) late += 1;
+    console.log(`  edition ${index + 2} of ${days.length + 1} served and delivered`);
+    await sleep(Math.max(0, nextAt - Date.now()));
+  }
+  end.at = 0;
+  const calls = await Promise.all(callers);
+  const total = (of: keyof Calls) => calls.reduce((sum, each) => sum + each[of], 0);
+  const cpu = [...watch.stop()].map(([name, { cpuSeconds }]) => `${name} ${cpuSeconds.toFixed(0)}`);
+  const { curves, growing } = samples.stop();
+  console.log(`\n${total('answered')} answers, ${total('wrong')} wrong; ${deliveries} deliveries, each once`);
+  console.log(`${days.length} editions, ${late} of them later than the next was due; CPU s: ${cpu.join(', ')}`);
+  console.log(`medians of twelve parts of the time:\n${curves.join('\n')}`);
+  const isJudged = days.length * everyMs >= judgedFromMs;
+  if (isJudged) console.log(growing.length === 0 ? 'nothing grows' : `grows: ${growing.join(', ')}`);
+  if ((isJudged && growing.length > 0) || total('wrong') > 0) process.exitCode = 1;
+}
+
+/** Publishes a day and waits for all its deliveries. @throws Error if one is missing or comes twice */
+async function announce(stage: Stage, day: PublishedDay): Promise<number> {
+  const ids = await publish(stage, day);
+  const { rows } = await stage.pool.query<{ number: number; detectedAt: Date }>(
+    `SELECT e.number, e.detected_at AS "detectedAt" FROM edition e
+     WHERE e.publication_id = ANY ($1) AND e.register = 'padron_reducido'`,
+    [ids],
+  );
+  return (await stage.watchers.allDeliveries(day.daily.changes, rows[0]!)).deliveries;
+}
+
+/** Starts callers that together send `perSecond` requests, evenly, until the end. A slow answer delays only its caller. */
+function callersOf(
+  url: string,
+  token: string,
+  end: { at: number },
+  perSecond: number,
+  count: number,
+  next: () => { target: string; expected: string },
+): Promise<Calls>[] {
+  const { hostname, port } = new URL(url);
+  const head = `HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  return Array.from({ length: count }, async (_, number) => {
+    const connection: Connection = await openConnection(hostname, Number(port));
+    const calls = { answered: 0, wrong: 0 };
+    const pauseMs = (1_000 * count) / perSecond;
+    for (let dueAt = Date.now() + (pauseMs * number) / count; Date.now() < end.at; dueAt += pauseMs) {
+      await sleep(Math.max(0, dueAt - Date.now()));
+      const { target, expected } = next();
+      const answer = await connection.ask(`GET ${target} ${head}`);
+      calls.answered += 1;
+      if (!answer.startsWith('HTTP/1.1 200') || !answer.includes(expected)) calls.wrong += 1;
+    }
+    connection.socket.destroy();
+    return calls;
+  });
+}
+
+/** Companies that the register keeps on all days. Only those with even indices change, and they are never deleted. */
+function sampleOf(rows: number): Company[] {
+  const population = populationOf(rows, seed);
+  const found: Company[] = [];
+  for (let index = 0; index < rows && found.length < companies; index += 2) {
+    const ruc = rucOfIndex(population, index);
+    if (isCompany(ruc)) found.push({ ruc, name: taxpayerOn(population, index, 1).cells[0]! });
+  }
+  return found;
+}
