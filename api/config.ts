@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  ConfigurationError,
   clickhouseBlock,
   databaseBlock,
   processBlock,
@@ -19,6 +20,14 @@ const registerList = z
 /** The API's settings. pipelines/runtime/config.ts has the groups of settings that other processes also use. */
 export const apiConfiguration = z.object({
   ...processBlock.shape,
+  HTTP_HOST: z.string().default('127.0.0.1'),
+  /** Port of the public routes and of a second /healthz. 0 means any free port. */
+  HTTP_PORT: wholeNumber(0, 65_535).default(0),
+  /**
+   * How long the API goes on serving after it was asked to stop, with /readyz and the public /healthz at 503. Set it to
+   * the time that load balancers need to notice this and to send requests elsewhere. Less than STOP_DEADLINE_MS.
+   */
+  STOP_DRAIN_MS: wholeNumber(0, 600_000).default(0),
   ...databaseBlock.shape,
   ...clickhouseBlock.shape,
   ...tracingBlock.shape,
@@ -77,3 +86,9 @@ export const apiConfiguration = z.object({
   SUPPLIER_MAX_MONTHLY_AGE_DAYS: wholeNumber(1, 366).default(105),
   SUPPLIER_MAX_LIST_AGE_DAYS: wholeNumber(1, 366).default(45),
 });
+
+/** @throws Error when two settings contradict each other */
+export function checkApiConfiguration({ STOP_DRAIN_MS, STOP_DEADLINE_MS }: z.output<typeof apiConfiguration>): void {
+  if (STOP_DRAIN_MS >= STOP_DEADLINE_MS)
+    throw new ConfigurationError('STOP_DRAIN_MS must be less than STOP_DEADLINE_MS, or requests in flight are cut');
+}

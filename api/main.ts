@@ -7,7 +7,7 @@ import { makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
 import { resolverFor } from '../pipelines/runtime/egress/policy.ts';
 import { checkTargetUrl, resolveTarget } from '../pipelines/runtime/egress/target.ts';
-import { answerHealth, makeMetrics } from '../pipelines/runtime/health.ts';
+import { answerHealth, makeMetrics, pathOf, startHealth, stopping } from '../pipelines/runtime/health.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLineLogger, makeLogger } from '../pipelines/runtime/log.ts';
 import { Notifications } from '../pipelines/runtime/notifications.ts';
@@ -23,7 +23,7 @@ import { makeApp } from './app.ts';
 import { shippedCalendar } from './calendar/data/shipped.ts';
 import { makeCalendarSource, readAdditions } from './calendar/store.ts';
 import { makeCatalogue, makePastEditions } from './catalogue.ts';
-import { apiConfiguration } from './config.ts';
+import { apiConfiguration, checkApiConfiguration } from './config.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { EventStreams } from './event-stream/streams.ts';
 import { startRemovingExpired } from './expired.ts';
@@ -56,7 +56,7 @@ const otherConnections = 4;
 /** Pause between two removals of expired answers. Answers are kept for a day or for years, so no removal is urgent. */
 const expiredEveryMs = 60_000;
 
-const config = readConfiguration(apiConfiguration);
+const config = readConfiguration(apiConfiguration, checkApiConfiguration);
 const keyRing = config.WEBHOOK_SECRET_KEYS;
 
 const log = makeLogger('api', config.LOG_LEVEL);
@@ -64,6 +64,7 @@ const stopTracing = await startTracing('api', config, log);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('traces', stopTracing);
   const metrics = makeMetrics('api');
+  const health = await startHealth(lifecycle, metrics, config);
   const requestLog = makeLineLogger('api', config.LOG_LEVEL);
   lifecycle.onStop('request log', requestLog.stop);
   const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE, statementTimeoutMs);
@@ -161,19 +162,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     streams,
   });
 
-  const health = {
-    alive: () => null,
-    ready: makeReadiness({ catalogue, clickhouse, lostData, required: config.REQUIRED_REGISTERS }),
-    metrics,
-  };
   const answer = app.callback();
-  const listener: RequestListener = (request, response) => {
-    if (request.url?.startsWith('/id/')) return void answer(request, response);
-    answerHealth(health, request, response).then(
-      (answered) => answered || void answer(request, response),
-      () => response.writeHead(500).end(),
-    );
-  };
+  // A load balancer that sees only this port learns from /healthz that the process stops.
+  const listener: RequestListener = (request, response) =>
+    pathOf(request) === '/healthz'
+      ? answerHealth(response, lifecycle.isStopping ? stopping : null)
+      : void answer(request, response);
   const serving = await serve(listener, {
     host: config.HTTP_HOST,
     port: config.HTTP_PORT,
@@ -184,7 +178,10 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   // The part registered last stops first. Streams must stop before the server, whose stop waits for open streams.
   streams.start();
   lifecycle.onStop('event streams', () => streams.stop());
-  log.info({ ...readBuild(), port: serving.port }, 'listening');
+  // Streams stop after the drain: their clients connect again at once, and must reach another process.
+  lifecycle.onStop('drain', () => serving.drain(config.STOP_DRAIN_MS));
+  health.readyWhen(makeReadiness({ catalogue, clickhouse, lostData, required: config.REQUIRED_REGISTERS }));
+  log.info({ ...readBuild(), port: serving.port, healthPort: health.port }, 'listening');
   // Without this, the first search would wait some seconds for the names. If it fails, the first search tries again.
   names.load().catch((error: unknown) => log.warn({ err: error }, 'the names of companies were not read at the start'));
 });

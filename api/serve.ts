@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '../pipelines/runtime/clickhouse.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { RegisterName } from '../schemas/registers.ts';
@@ -92,6 +93,11 @@ function answerOf(problem: ApiProblem, baseUrl: string, requestId: string): stri
 
 export interface Serving {
   port: number;
+  /**
+   * From now on every answer closes its connection. Resolves after `ms`, in which the server accepts connections as
+   * before, so that clients move to other servers before `stop` cuts the connections that stayed idle.
+   */
+  drain(ms: number): Promise<void>;
   /** Stops accepting connections, and closes all connections once the requests in flight are answered. */
   stop(): Promise<void>;
 }
@@ -126,32 +132,47 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
   // An unknown Expect header may be ignored. Without this listener such a request would be refused without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   answerMalformed(server, options);
-  let inFlight = 0;
+  const inFlight = new Set<ServerResponse>();
+  let isDraining = false;
   let isStopping = false;
   const closeWhenAnswered = () => {
-    if (isStopping && inFlight === 0) server.closeAllConnections();
+    if (isStopping && inFlight.size === 0) server.closeAllConnections();
   };
   server.prependListener('request', (_, response) => {
-    inFlight += 1;
+    inFlight.add(response);
+    if (isDraining) closeAfter(response);
     response.once('close', () => {
-      inFlight -= 1;
+      inFlight.delete(response);
       closeWhenAnswered();
     });
   });
+  const startDraining = () => {
+    isDraining = true;
+    for (const response of inFlight) closeAfter(response);
+  };
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
   return {
     port: (server.address() as AddressInfo).port,
+    drain: async (ms) => {
+      startDraining();
+      await sleep(ms);
+    },
     stop: () =>
       new Promise<void>((resolve) => {
+        startDraining();
         server.close(() => resolve());
         server.closeIdleConnections();
         isStopping = true;
         closeWhenAnswered();
       }),
   };
+}
+
+function closeAfter(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close');
 }
 
 interface ReadinessDependencies {

@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from '../pipelines/runtime/config.ts';
 import { makeEgressDispatcher } from '../pipelines/runtime/egress/dispatcher.ts';
-import { makeMetrics, serveHealth } from '../pipelines/runtime/health.ts';
+import { makeMetrics, startHealth } from '../pipelines/runtime/health.ts';
 import { makeKafka } from '../pipelines/runtime/kafka.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../pipelines/runtime/log.ts';
@@ -79,6 +79,8 @@ await lifecycle.run(async () => {
   // `lifecycle` handles SIGTERM and SIGINT.
   Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
   const metrics = makeMetrics('worker');
+  const health = await startHealth(lifecycle, metrics, configuration);
+  log.info({ ...build, healthPort: health.port }, 'listening');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgresql', () => pool.end());
   const clickhouse = makeClickhouse(configuration.CLICKHOUSE_URL, 'padron-worker', {
@@ -116,28 +118,21 @@ await lifecycle.run(async () => {
     metrics,
     workflowBundle,
   });
-  for (const [name, worker] of Object.entries({ publication, delivery })) {
-    const run = worker.run();
-    run.catch((error) => lifecycle.fail(error));
-    lifecycle.onStop(`${name} worker`, async () => {
-      worker.stop();
-      await run.catch(() => {});
-    });
-  }
+  const workers = [publication, delivery];
+  const runs = workers.map((worker) => worker.run());
+  for (const run of runs) run.catch((error) => lifecycle.fail(error));
+  // Both stop at the same time. One after the other, their waits could be longer than the deadline of the whole stop.
+  lifecycle.onStop('workers', async () => {
+    for (const worker of workers) worker.stop();
+    await Promise.allSettled(runs);
+  });
   const rule = retentionRuleOf(configuration);
   lifecycle.onStop('upkeep', startUpkeep({ pool, log, metrics, mailer: makeMailer(configuration), rule }));
-  const health = {
-    alive: () => null,
-    ready: async () => {
-      if (!publication.isRunning()) return 'the worker does not poll yet';
-      await pool.query('SELECT 1');
-      return publication.problem();
-    },
-    metrics,
-  };
-  const { server, port } = await serveHealth(health, configuration.HTTP_HOST, configuration.HTTP_PORT);
-  lifecycle.onStop('health', () => void server.close());
-  log.info({ ...build, port }, 'listening');
+  health.readyWhen(async () => {
+    if (!publication.isRunning()) return 'the worker does not poll yet';
+    await pool.query('SELECT 1');
+    return publication.problem();
+  });
 });
 
 async function publicationDependencies(

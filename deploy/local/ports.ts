@@ -18,6 +18,8 @@ export const portNames = [
   'temporalHttp',
   'temporalMetrics',
   'api',
+  // These three are the processes' health ports. Only the api has another port.
+  'apiHealth',
   'consumers',
   'worker',
 ] as const;

@@ -42,8 +42,8 @@ const answerTimeoutMs = 10_000;
 const shownLines = 20;
 
 /**
- * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when its
- * /healthz answers. Its /readyz fails until the registers are loaded, and only the running product can load them. The
+ * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when the
+ * /healthz of its public port answers. Its /readyz fails until the registers are loaded, and only the running product can load them. The
  * other two may also wait for the operator (see `isUp`).
  */
 export async function startProduct(host: ProductHost, options: ProductOptions): Promise<Product> {
@@ -73,8 +73,10 @@ async function isUp(url: string): Promise<boolean> {
 
 /** The three running processes of the product. */
 export class Product {
-  /** Base address of each process. Under this address the process serves /healthz, /readyz and /metrics. */
-  readonly urls: Record<ProcessName, string>;
+  /** Address of the API's public port. */
+  readonly apiUrl: string;
+  /** Address of each process's /healthz, /readyz and /metrics. */
+  readonly healthUrls: Record<ProcessName, string>;
   readonly #options: ProductOptions;
   readonly #chosen: ChosenPorts;
   readonly #environment: Record<string, string>;
@@ -86,7 +88,9 @@ export class Product {
     const { encryptionKey } = readOrMakeCredentials(host.directory);
     this.#options = options;
     this.#chosen = chosen;
-    this.urls = { api: this.#url('api'), consumers: this.#url('consumers'), worker: this.#url('worker') };
+    const { api, apiHealth, consumers, worker } = chosen.ports;
+    this.apiUrl = urlOf(api);
+    this.healthUrls = { api: urlOf(apiHealth), consumers: urlOf(consumers), worker: urlOf(worker) };
     this.#environment = {
       WEBHOOK_SECRET_KEYS: `local:${encryptionKey}`,
       AUDIT_HMAC_KEY: createHmac('sha256', encryptionKey).update('audit').digest('base64'),
@@ -94,6 +98,8 @@ export class Product {
       ...host.endpoints,
       ...options.environment?.all,
       HTTP_HOST: '127.0.0.1',
+      HTTP_PORT: String(api),
+      HEALTH_HOST: '127.0.0.1',
     };
     this.#supervise = {
       runDirectory: path.join(host.directory, 'run'),
@@ -108,14 +114,15 @@ export class Product {
     };
   }
 
-  get apiUrl(): string {
-    return this.urls.api;
-  }
-
   /** The addresses of the processes, under the names that they have in `endpoints.json`. */
   get endpoints() {
-    const { api, consumers, worker } = this.urls;
-    return { PADRON_API_URL: api, PADRON_CONSUMERS_URL: consumers, PADRON_WORKER_URL: worker };
+    const { api, consumers, worker } = this.healthUrls;
+    return {
+      PADRON_API_URL: this.apiUrl,
+      PADRON_API_HEALTH_URL: api,
+      PADRON_CONSUMERS_HEALTH_URL: consumers,
+      PADRON_WORKER_HEALTH_URL: worker,
+    };
   }
 
   async start(): Promise<void> {
@@ -135,7 +142,7 @@ export class Product {
    * when look-ups answer.
    */
   async awaits(): Promise<string | null> {
-    const response = await fetch(`${this.apiUrl}/readyz`, { signal: AbortSignal.timeout(answerTimeoutMs) });
+    const response = await fetch(`${this.healthUrls.api}/readyz`, { signal: AbortSignal.timeout(answerTimeoutMs) });
     const answer = (await response.json()) as { reason?: string };
     return answer.reason ?? null;
   }
@@ -181,11 +188,11 @@ export class Product {
       environment: {
         ...this.#environment,
         ...this.#options.environment?.[name],
-        HTTP_PORT: String(this.#chosen.ports[name]),
+        HEALTH_PORT: String(this.#chosen.ports[name === 'api' ? 'apiHealth' : name]),
       },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',
-      isReady: () => (name === 'api' ? answersOk(`${this.#url(name)}/healthz`) : isUp(`${this.#url(name)}/readyz`)),
+      isReady: () => (name === 'api' ? answersOk(`${this.apiUrl}/healthz`) : isUp(`${this.healthUrls[name]}/readyz`)),
     };
   }
 
@@ -213,11 +220,11 @@ export class Product {
     this.#log(`migrations: done in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   }
 
-  #url(name: ProcessName): string {
-    return `http://127.0.0.1:${this.#chosen.ports[name]}`;
-  }
-
   #log(line: string): void {
     this.#options.log?.(line);
   }
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
 }

@@ -13,7 +13,7 @@ import {
   tracingBlock,
   wholeNumber,
 } from '../runtime/config.ts';
-import { makeMetrics, serveHealth } from '../runtime/health.ts';
+import { makeMetrics, startHealth } from '../runtime/health.ts';
 import { makeKafka } from '../runtime/kafka.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { makeLogger } from '../runtime/log.ts';
@@ -67,18 +67,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const metrics = makeMetrics('consumers');
   const prefix = config.KAFKA_TOPIC_PREFIX;
   const loops: RunningLoop[] = [];
-  let waitingFor: string | null = 'starting';
-  const { server, port } = await serveHealth(
-    {
-      alive: () => null,
-      ready: () => waitingFor ?? loops.map((loop) => loop.ready()).find((problem) => problem !== null) ?? null,
-      metrics,
-    },
-    config.HTTP_HOST,
-    config.HTTP_PORT,
-  );
-  lifecycle.onStop('http', () => void server.close());
-  log.info({ ...readBuild(), port }, 'listening');
+  const health = await startHealth(lifecycle, metrics, config);
+  log.info({ ...readBuild(), healthPort: health.port }, 'listening');
 
   const pool = makePool(config.DATABASE_URL, 'padron-consumers', config.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgres', () => pool.end());
@@ -145,5 +135,5 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     loops.push(loop);
     lifecycle.onStop(`loop ${name}`, () => loop.stop());
   }
-  waitingFor = null;
+  health.readyWhen(() => loops.map((loop) => loop.ready()).find((problem) => problem !== null) ?? null);
 });

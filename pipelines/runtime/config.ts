@@ -13,10 +13,13 @@ export const wholeNumber = (least: number, most: number) => z.coerce.number().in
 
 export const processBlock = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
-  HTTP_HOST: z.string().default('127.0.0.1'),
-  /** Port of the server for health and metrics, in the api also for the public routes. 0 means any free port. */
-  HTTP_PORT: wholeNumber(0, 65_535).default(0),
-  /** How long a stop may take before the process ends anyway. */
+  /**
+   * Address and port of /healthz, /readyz and /metrics. They are for supervisors and Prometheus and must not be public.
+   * Port 0 means any free port; the line `listening` of the log names it.
+   */
+  HEALTH_HOST: z.string().default('127.0.0.1'),
+  HEALTH_PORT: wholeNumber(0, 65_535).default(0),
+  /** How long a stop may take before the process ends anyway. A supervisor must wait longer before it kills. */
   STOP_DEADLINE_MS: wholeNumber(1_000, 600_000).default(20_000),
 });
 

@@ -1,61 +1,74 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Lifecycle } from './lifecycle.ts';
 
-export interface Health {
-  /** Returns null when alive, otherwise what is wrong. A process that is not alive is restarted by its supervisor. */
-  alive: () => string | null;
-  /** Returns null when ready for work; otherwise what the process waits for. */
-  ready: () => Promise<string | null> | string | null;
-  metrics: Registry;
+/** Returns null when the process is ready for work, otherwise what it waits for. */
+type ReadinessCheck = () => Promise<string | null> | string | null;
+
+export interface HealthServer {
+  port: number;
+  /** Sets the check behind /readyz. Until this call /readyz says that the process starts. */
+  readyWhen(check: ReadinessCheck): void;
 }
 
-/** Answers /healthz, /readyz and /metrics, without secrets or register data. Returns false for any other path. */
-export async function answerHealth(
-  health: Health,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<boolean> {
-  const path = request.url?.split('?', 1)[0];
-  if (path === '/metrics') {
-    response.writeHead(200, { 'content-type': health.metrics.contentType }).end(await health.metrics.metrics());
-    return true;
-  }
-  if (path !== '/healthz' && path !== '/readyz') return false;
-  const problem = path === '/healthz' ? health.alive() : await readiness(health);
-  response
-    .writeHead(problem === null ? 200 : 503, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-    .end(JSON.stringify(problem === null ? { status: 'ok' } : { status: 'unavailable', reason: problem }));
-  return true;
-}
-
-async function readiness(health: Health): Promise<string | null> {
-  const problem = health.alive();
-  if (problem !== null) return problem;
-  try {
-    return await health.ready();
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-}
-
-/** Starts an HTTP server that serves only the paths of `answerHealth`. Resolves with the server and its port. */
-export async function serveHealth(
-  health: Health,
-  host: string,
-  port: number,
-): Promise<{ server: Server; port: number }> {
+/**
+ * Serves /healthz, /readyz and /metrics on a port that is not for customers, without secrets or register data. Call it
+ * before any engine is connected, so that a process that waits for an engine counts as alive. /readyz fails as soon as
+ * the process is asked to stop. The server stops last, so that supervisors can watch the stop.
+ * @throws when the port cannot be opened
+ */
+export async function startHealth(
+  lifecycle: Lifecycle,
+  metrics: Registry,
+  { HEALTH_HOST, HEALTH_PORT }: { HEALTH_HOST: string; HEALTH_PORT: number },
+): Promise<HealthServer> {
+  let check: ReadinessCheck = () => 'the process starts';
+  const readiness = async () => {
+    if (lifecycle.isStopping) return stopping;
+    try {
+      return await check();
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  };
+  const answer = async (path: string | undefined, response: ServerResponse) => {
+    if (path === '/healthz') answerHealth(response, null);
+    else if (path === '/readyz') answerHealth(response, await readiness());
+    else if (path === '/metrics')
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics());
+    else response.writeHead(404).end();
+  };
   const server = createServer((request, response) => {
-    answerHealth(health, request, response).then(
-      (answered) => answered || response.writeHead(404).end(),
-      () => response.writeHead(500).end(),
-    );
+    answer(pathOf(request), response).catch(() => response.writeHead(500).end());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen(HEALTH_PORT, HEALTH_HOST, resolve);
   });
-  return { server, port: (server.address() as AddressInfo).port };
+  lifecycle.onStop('health', () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    readyWhen: (given) => {
+      check = given;
+    },
+  };
+}
+
+export const stopping = 'the process stops';
+
+/** Answers 200 if there is no problem, otherwise 503 with the problem. */
+export function answerHealth(response: ServerResponse, problem: string | null): void {
+  response
+    .writeHead(problem === null ? 200 : 503, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .end(JSON.stringify(problem === null ? { status: 'ok' } : { status: 'unavailable', reason: problem }));
+}
+
+export function pathOf({ url }: { url?: string | undefined }): string | undefined {
+  return url?.split('?', 1)[0];
 }
 
 /**

@@ -15,10 +15,16 @@ export class Lifecycle {
   readonly #log: Logger;
   readonly #deadlineMs: number;
   #stopping: Promise<void> | undefined;
+  #isStopping = false;
 
   constructor(log: Logger, deadlineMs: number) {
     this.#log = log;
     this.#deadlineMs = deadlineMs;
+  }
+
+  /** True from the moment when the process is asked to stop, before any component stops. */
+  get isStopping(): boolean {
+    return this.#isStopping;
   }
 
   onStop(name: string, stop: Component['stop']): void {
@@ -27,6 +33,7 @@ export class Lifecycle {
 
   /** Stops all components in reverse order. If one fails to stop, this is logged and the others stop all the same. */
   stop(): Promise<void> {
+    this.#isStopping = true;
     this.#stopping ??= (async () => {
       for (const { name, stop } of this.#components.reverse()) {
         try {

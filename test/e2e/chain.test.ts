@@ -263,7 +263,7 @@ describe('natural persons', () => {
 
   it('leave no name and no RUC in any log, metric, error, delivery or trace', async () => {
     for (const name of processNames) {
-      const metrics = await fetch(`${chain.product.urls[name]}/metrics`);
+      const metrics = await fetch(`${chain.product.healthUrls[name]}/metrics`);
       answers.push(await metrics.text());
     }
     for (const notice of chain.receiver.notices) answers.push(notice.raw.toString('utf8'));

@@ -51,3 +51,9 @@ test('an unreadable key ring is refused without showing its text', () => {
   expect(stderr).toContain('WEBHOOK_SECRET_KEYS');
   expect(stderr).not.toContain('notakey');
 });
+
+test('a drain as long as the deadline of the whole stop is refused', () => {
+  const { status, stderr } = check({ ...stores, ...apiSecrets, STOP_DRAIN_MS: '20000', STOP_DEADLINE_MS: '20000' });
+  expect(status).toBe(1);
+  expect(stderr).toContain('STOP_DRAIN_MS must be less than STOP_DEADLINE_MS');
+});

@@ -54,7 +54,7 @@ async function lookUp(ruc: string) {
 }
 
 async function notReadyBecause(): Promise<string | null> {
-  const response = await fetch(`${around.api.url}/readyz`);
+  const response = await fetch(`${around.api.healthUrl}/readyz`);
   if (response.status === 200) return null;
   const { reason } = (await response.json()) as { reason: string };
   return reason;
@@ -162,7 +162,7 @@ test('only the daily register says who exists', async () => {
 test('an unknown ubigeo is kept without names and counted', async () => {
   const { data } = await lookUp(other);
   expect(data).toMatchObject({ ubigeo: '999999', departamento: null, provincia: null, distrito: null });
-  const metrics = await (await fetch(`${around.api.url}/metrics`)).text();
+  const metrics = await (await fetch(`${around.api.healthUrl}/metrics`)).text();
   expect(Number(/^padron_unknown_ubigeo_total\{.*\} (\d+)$/m.exec(metrics)![1])).toBeGreaterThanOrEqual(1);
 });
 

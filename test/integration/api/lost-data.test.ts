@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 async function readiness(): Promise<string> {
-  const response = await fetch(`${api.url}/readyz`);
+  const response = await fetch(`${api.healthUrl}/readyz`);
   const answer = (await response.json()) as { status: string; reason?: string };
   return `${response.status} ${answer.reason ?? answer.status}`;
 }

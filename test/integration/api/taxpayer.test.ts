@@ -33,10 +33,14 @@ afterAll(() => around.stop());
 describe('before the first edition', () => {
   test('a look-up gives 503 and never 404, and the process is not ready', async () => {
     await expectProblem(await caller.request(`/id/v1/ruc/${company}`), 'padron_no_disponible');
-    const ready = await fetch(`${around.api.url}/readyz`);
+    const ready = await fetch(`${around.api.healthUrl}/readyz`);
     expect(ready.status).toBe(503);
     expect(await ready.json()).toMatchObject({ reason: expect.stringContaining('padron_reducido') });
     expect((await fetch(`${around.api.url}/healthz`)).status).toBe(200);
+  });
+
+  test.each(['/readyz', '/metrics'])('%s is no route of the public port', async (path) => {
+    await expectProblem(await fetch(`${around.api.url}${path}`), 'ruta_no_encontrada');
   });
 
   test('an edition whose rows the store lost gives 503 and never 404', async () => {
@@ -286,10 +290,10 @@ describe('with an edition', () => {
     await around.clickhouseLine.cut();
     for (const ruc of [company, '20131312955'])
       await expectProblem(await caller.request(`/id/v1/ruc/${ruc}`), 'servicio_no_disponible');
-    expect((await fetch(`${around.api.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${around.api.healthUrl}/readyz`)).status).toBe(503);
     await around.clickhouseLine.mend();
     expect((await caller.request(`/id/v1/ruc/${company}`)).status).toBe(200);
-    expect((await fetch(`${around.api.url}/readyz`)).status).toBe(200);
+    expect((await fetch(`${around.api.healthUrl}/readyz`)).status).toBe(200);
   });
 
   test('PostgreSQL down: companies are served from known state, natural persons and unknown tokens are not', async () => {
@@ -319,7 +323,7 @@ describe('with an edition', () => {
     await withContract.request(`/id/v1/ruc/${person}?nombre=${encodeURIComponent(personName)}`, {
       headers: { 'x-request-id': person },
     });
-    const metrics = await (await fetch(`${around.api.url}/metrics`)).text();
+    const metrics = await (await fetch(`${around.api.healthUrl}/metrics`)).text();
     expect(
       /^padron_api_request_seconds_count\{.*route="\/id\/v1\/ruc\/\{ruc\}",method="GET",status="200"/m.test(metrics),
     ).toBe(true);

@@ -11,6 +11,8 @@ import { type ProblemCode, type ProblemDocument, problemDocument } from '../../.
 /** The real API process with its log. */
 export interface RunningApi {
   url: string;
+  /** Address of /readyz and /metrics. */
+  healthUrl: string;
   pid: number;
   /** Everything that it wrote to stdout and stderr so far. */
   output(): string;
@@ -25,25 +27,31 @@ export async function startApi(
   const imports = ['tsx', ...preloads].flatMap((each) => ['--import', each]);
   const child = spawn(process.execPath, [...imports, path.join('api', 'main.ts')], {
     cwd: repositoryRoot,
-    env: { PATH: process.env.PATH ?? '', ...apiSecrets, HTTP_PORT: '0', ...environment },
+    env: { PATH: process.env.PATH ?? '', ...apiSecrets, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
-  const port = await new Promise<number>((resolve, reject) => {
+  const [port, healthPort] = await new Promise<[string, string]>((resolve, reject) => {
     let found = false;
     const keep = (chunk: Buffer) => {
       output += chunk;
       // Searching the growing text at every chunk would cost a bench more than its calls.
       if (found) return;
-      const listening = /"port":(\d+),"msg":"listening"/.exec(output);
+      const listening = /"port":(\d+),"healthPort":(\d+),"msg":"listening"/.exec(output);
       found = listening !== null;
-      if (listening) resolve(Number(listening[1]));
+      if (listening) resolve([listening[1]!, listening[2]!]);
     };
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
     child.once('close', (code) => reject(new Error(`the api ended with ${code}:\n${output}`)));
   });
-  return { url: `http://127.0.0.1:${port}`, pid: child.pid!, output: () => output, stop: () => stop(child) };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    healthUrl: `http://127.0.0.1:${healthPort}`,
+    pid: child.pid!,
+    output: () => output,
+    stop: () => stop(child),
+  };
 }
 
 /** Keys for tests only. */

@@ -161,7 +161,7 @@ export class PublicationHarness {
 
   async startConsumers(): Promise<void> {
     const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
-      env: { PATH: process.env.PATH, ...this.stream.environment, TEMPORAL_NAMESPACE: this.namespace, HTTP_PORT: '0' },
+      env: { PATH: process.env.PATH, ...this.stream.environment, TEMPORAL_NAMESPACE: this.namespace },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#consumers = child;
@@ -172,7 +172,7 @@ export class PublicationHarness {
     const port = await new Promise<number>((resolve, reject) => {
       child.stdout.on('data', (piece) => {
         said += piece;
-        const found = /"port":(\d+)/.exec(said);
+        const found = /"healthPort":(\d+)/.exec(said);
         if (found !== null) resolve(Number(found[1]));
       });
       child.once('close', () => reject(new Error(`the consumers ended: ${said}`)));

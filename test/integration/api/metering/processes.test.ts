@@ -162,7 +162,7 @@ test('PostgreSQL down: a known token is served without charge, the calendar answ
   const stranger = requestsOf(apis[2]!.url, `pad_live_${'0'.repeat(16)}_${'1'.repeat(48)}`);
   await expectProblem(await stranger(`/id/v1/ruc/${company}`), 'servicio_no_disponible');
   await expectProblem(await get('/id/v1/cuenta'), 'servicio_no_disponible');
-  const metrics = await (await fetch(`${apis[2]!.url}/metrics`)).text();
+  const metrics = await (await fetch(`${apis[2]!.healthUrl}/metrics`)).text();
   expect(metrics).toMatch(/^padron_api_uncharged_units_total\{process="api"\} 20$/m);
   await around.postgresLine.mend();
   await vi.waitFor(async () => expect(await usedNow()).toBe(1), 30_000);

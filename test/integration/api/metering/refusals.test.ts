@@ -15,7 +15,7 @@ afterAll(() => around?.stop());
 
 /** The counted refusals by their labels, as Prometheus reads them. */
 async function refusals(): Promise<Record<string, number>> {
-  const text = await (await fetch(`${around.api.url}/metrics`)).text();
+  const text = await (await fetch(`${around.api.healthUrl}/metrics`)).text();
   const lines = text.matchAll(/^padron_api_limit_refusals_total\{(.*)\} (\d+)$/gm);
   return Object.fromEntries([...lines].map(([, labels, value]) => [labels!, Number(value)]));
 }

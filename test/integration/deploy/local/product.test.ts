@@ -47,8 +47,8 @@ const status = async (url: string) => (await fetch(url)).status;
 
 test('all three processes are ready and serve their metrics', async () => {
   for (const name of processNames) {
-    expect(await status(`${product.urls[name]}/healthz`)).toBe(200);
-    expect(await status(`${product.urls[name]}/metrics`)).toBe(200);
+    expect(await status(`${product.healthUrls[name]}/healthz`)).toBe(200);
+    expect(await status(`${product.healthUrls[name]}/metrics`)).toBe(200);
   }
 });
 
@@ -67,10 +67,10 @@ test.each(processNames)(
     const before = product.pid(name);
     await product.kill(name);
     expect(product.pid(name)).toBeUndefined();
-    await expect(fetch(`${product.urls[name]}/healthz`)).rejects.toThrow();
+    await expect(fetch(`${product.healthUrls[name]}/healthz`)).rejects.toThrow();
     await product.restart(name); // resolves when it is ready
     expect(product.pid(name)).not.toBe(before);
-    expect(await status(`${product.urls[name]}/healthz`)).toBe(200);
+    expect(await status(`${product.healthUrls[name]}/healthz`)).toBe(200);
     expect(ends).toEqual([]);
   },
 );

@@ -46,7 +46,7 @@ async function startConsumers(): Promise<Consumers> {
   const port = await new Promise<number>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(line);
-      if (line.includes('"listening"')) resolve(JSON.parse(line).port);
+      if (line.includes('"listening"')) resolve(JSON.parse(line).healthPort);
     });
     void ended.then(() => reject(new Error(`consumers ended: ${lines.join('\n')}`)));
   });
