@@ -25,6 +25,15 @@ interface ExpectedDelivery {
   campo: string;
 }
 
+interface Wanted {
+  /** Deliveries on each day. */
+  deliveries: number;
+  /** The most requests per second that a webhook accepts. */
+  perSecond: number;
+  members?: number;
+  others?: readonly string[];
+}
+
 /** Customers who watch companies of the daily register that change, and their receivers. */
 export class Watchers {
   readonly #receivers: Receivers;
@@ -47,15 +56,11 @@ export class Watchers {
 
   /**
    * Creates customers with one list and one webhook each, so that each of these days brings `deliveries` in all. If
-   * fewer companies change, several customers watch the same ones.
-   * @param perSecond the most requests per second that a webhook accepts
+   * fewer companies change, several customers watch the same ones. Then the lists are filled with `others`, companies
+   * that do not change, up to `members` in all.
    */
-  async subscribe(
-    pool: Pool,
-    days: readonly (readonly TrueChange[])[],
-    deliveries: number,
-    perSecond: number,
-  ): Promise<void> {
+  async subscribe(pool: Pool, days: readonly (readonly TrueChange[])[], wanted: Wanted): Promise<void> {
+    const { deliveries, perSecond, members = 0, others = [] } = wanted;
     const expected = days.map(expectedOf);
     const each = Math.min(deliveriesOfCustomer, ...expected.map(({ length }) => length));
     if (each < 1) throw new RangeError('no watched field of a company changes on some day: choose more rows');
@@ -66,9 +71,13 @@ export class Watchers {
       );
       return [...new Set(expected.flatMap((day) => places.map((place) => day[place % day.length]!.ruc)))];
     });
-    this.#customers = await makeCustomers(pool, this.#receivers.origin, lists, perSecond);
     const companies = new Set(lists.flat()).size;
-    console.log(`${lists.length} customers watch ${companies} companies that change on the measured days`);
+    fill(lists, members, others);
+    this.#customers = await makeCustomers(pool, this.#receivers.origin, lists, perSecond);
+    const count = lists.reduce((sum, { length }) => sum + length, 0);
+    console.log(
+      `${lists.length} customers watch ${companies} companies that change on the measured days; ${count} list members`,
+    );
   }
 
   /**
@@ -110,6 +119,15 @@ export class Watchers {
         .map(({ ruc, campo }) => deliveryId(day, event(ruc, campo, list), webhook));
     });
     return new Set(ids);
+  }
+}
+
+/** Gives each list the same number of further companies, other ones to each as long as there are enough. */
+function fill(lists: string[][], members: number, others: readonly string[]): void {
+  let at = 0;
+  for (const list of lists) {
+    const missing = Math.min(others.length, Math.ceil(members / lists.length) - list.length);
+    for (let added = 0; added < missing; added += 1, at += 1) list.push(others[at % others.length]!);
   }
 }
 

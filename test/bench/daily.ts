@@ -4,12 +4,15 @@ import type { Client } from '@temporalio/client';
 import { type Follow, followFetch, followPublication } from '../../deploy/cli/publication-follow.ts';
 import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
 import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
+import { populationOf, rucOfIndex, type TrueChange } from '../../deploy/local/demo/register/population.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { isCompany } from '../../schemas/ruc.ts';
 import { defaultSchedules, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
 import { benchDays } from './daily-files.ts';
 import { defaultRate, Watchers } from './daily-watchers.ts';
+import { seed } from './diff.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
 import { measureCommand } from './operator-command.ts';
 import { countLinesWithUnzip } from './peers/unzip.ts';
@@ -48,7 +51,7 @@ interface MeasuredDay {
 
 /**
  * `--rows N` (2,000,000), `--runs K` (3), `--watched N` (nobody watches), `--rate N` (20, the most requests per second
- * of each webhook), `--verify`, `--rebuild`. Publishes days of all registers on the whole product and measures the time
+ * of each webhook), `--members N` (list members in all; by default only companies that change), `--verify`, `--rebuild`. Publishes days of all registers on the whole product and measures the time
  * from the end of the download until the edition is materialised, and until the last of each day's N deliveries. Day 1
  * is not measured; K normal days follow, then one with a new month of the monthly register. Afterwards the operators'
  * commands are measured on the daily register.
@@ -57,6 +60,7 @@ export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
   const runs = numberOption(args, 'runs', 3);
   const watched = args.includes('--watched') ? numberOption(args, 'watched', 10_000) : 0;
+  const members = args.includes('--members') ? numberOption(args, 'members', 1_000_000) : 0;
   console.log(`machine: ${describeMachine()}`);
   rmSync(folder, { recursive: true, force: true });
   const days = await benchDays(rows, runs + 2, resolve('.local/bench/daily-files'));
@@ -73,7 +77,12 @@ export async function run(args: string[]): Promise<void> {
     const later = days.slice(1);
     if (watched > 0) {
       const changes = later.map(({ daily }) => daily.changes);
-      await watchers.subscribe(pool, changes, watched, numberOption(args, 'rate', defaultRate));
+      await watchers.subscribe(pool, changes, {
+        deliveries: watched,
+        perSecond: numberOption(args, 'rate', defaultRate),
+        members,
+        others: members === 0 ? [] : unchangedCompanies(rows, changes),
+      });
     }
     const measured: MeasuredDay[] = [];
     for (const day of later) measured.push(await measure(stage, day));
@@ -90,6 +99,14 @@ export async function run(args: string[]): Promise<void> {
     await watchers.stop();
   }
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Companies of day 1 that none of the days changes. */
+function unchangedCompanies(rows: number, days: readonly (readonly TrueChange[])[]): string[] {
+  const population = populationOf(rows, seed);
+  const changed = new Set(days.flat().map(({ ruc }) => ruc));
+  const all = Array.from({ length: rows }, (_, index) => rucOfIndex(population, index));
+  return all.filter((ruc) => isCompany(ruc) && !changed.has(ruc));
 }
 
 /** A running product with what a bench needs beside it. */

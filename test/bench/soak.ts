@@ -60,12 +60,9 @@ export async function run(args: string[]): Promise<void> {
   try {
     await publish(stage, days[0]!);
     const later = days.slice(1);
-    await watchers.subscribe(
-      pool,
-      later.map(({ daily }) => daily.changes),
-      numberOption(args, 'watched', 2_000),
-      200,
-    );
+    const deliveries = numberOption(args, 'watched', 2_000);
+    const changes = later.map(({ daily }) => daily.changes);
+    await watchers.subscribe(pool, changes, { deliveries, perSecond: 200 });
     const rates = { lookups: numberOption(args, 'lookups', 500), searches: numberOption(args, 'searches', 5) };
     await load(stage, later, everyMinutes * 60_000, sampleOf(rows), rates);
   } finally {
