@@ -3,7 +3,7 @@ import type { TargetProblem } from '../pipelines/runtime/egress/policy.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 import type { SealedSecret } from '../pipelines/runtime/secrets.ts';
-import type { UbigeoCatalogue } from '../schemas/ubigeo/catalogue.ts';
+import type { UbigeoCatalogue } from '../schemas/ubigeo.ts';
 import type { Identify, IdentifyReader } from './accounts/callers.ts';
 import type { CurrentCalendar } from './calendar/store.ts';
 import type { Catalogue } from './catalogue.ts';

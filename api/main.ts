@@ -17,7 +17,7 @@ import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { eventChannel } from '../pipelines/watch/events.ts';
 import { startRecovering } from '../pipelines/webhooks/recoveries.ts';
 import { makeWake } from '../pipelines/webhooks/work.ts';
-import { readUbigeoCatalogue, ubigeoListUrl } from '../schemas/ubigeo/catalogue.ts';
+import { readUbigeoCatalogue, ubigeoListUrl } from '../schemas/ubigeo.ts';
 import { makeIdentify, makeIdentifyReader } from './accounts/callers.ts';
 import { makeApp } from './app.ts';
 import { shippedCalendar } from './calendar/data/shipped.ts';

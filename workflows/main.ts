@@ -30,6 +30,7 @@ import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/registry.ts';
+import { addBackupMetric } from './backups.ts';
 import { bundleWorkflows, temporalLogger } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultSchedules } from './publication/schedule.ts';
@@ -126,6 +127,7 @@ await lifecycle.run(async () => {
     for (const worker of workers) worker.stop();
     await Promise.allSettled(runs);
   });
+  addBackupMetric(metrics, pool);
   const rule = retentionRuleOf(configuration);
   lifecycle.onStop('upkeep', startUpkeep({ pool, log, metrics, mailer: makeMailer(configuration), rule }));
   health.readyWhen(async () => {

@@ -8,7 +8,7 @@ import {
   registerOfCode,
   registers,
 } from '../../schemas/registers.ts';
-import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
+import type { UbigeoCatalogue } from '../../schemas/ubigeo.ts';
 import type { Validators } from '../answers.ts';
 import { newestChange, type ServedRegister, type ServedRegisters } from '../catalogue.ts';
 import type { StoredRow } from './look-up.ts';

@@ -1,7 +1,7 @@
 import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
 import type { SearchHit } from '../../schemas/http/search.ts';
 import { padronReducido } from '../../schemas/registers.ts';
-import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
+import type { UbigeoCatalogue } from '../../schemas/ubigeo.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { notOfThisList, readCursor, writeCursor } from '../input.ts';
 import { registerNotLoaded, throwUnavailable } from '../problems.ts';

@@ -106,7 +106,7 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
       );
       const client = await wake(context, register);
       if (!options.wait) return context.show(options, requested, correctionLine(requested));
-      const { followOf, followCorrection } = await import('./publication-follow.ts');
+      const { followOf, followCorrection } = await import('./publications/follow.ts');
       const done = await followCorrection(await followOf(context, client, options.timeout), requested.id);
       context.show(options, done, correctionLine(done));
       if (done.state === 'rechazada' || isHeld(done)) context.exitCode = exitStopped;
@@ -118,7 +118,7 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
  * sweeper finds the order. Temporal's client is imported only here, because listing editions does not need it.
  */
 async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
-  const { connectTemporal } = await import('./publication-follow.ts');
+  const { connectTemporal } = await import('./publications/follow.ts');
   const { wakePublish } = await import('../../workflows/publication/schedule.ts');
   const client = await connectTemporal(context);
   await wakePublish(client, register);

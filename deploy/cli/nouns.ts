@@ -13,7 +13,7 @@ const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   contracts: async () => (await import('./contracts.ts')).addContractsCommands,
   tokens: async () => (await import('./accounts.ts')).addTokensCommands,
   registers: async () => (await import('./registers.ts')).addRegistersCommand,
-  publications: async () => (await import('./publications.ts')).addPublicationsCommands,
+  publications: async () => (await import('./publications/commands.ts')).addPublicationsCommands,
   schemas: async () => (await import('./migrate.ts')).addSchemasCommands,
   editions: async () => (await import('./editions.ts')).addEditionsCommands,
   verify: async () => (await import('./verify.ts')).addVerifyCommand,
@@ -21,6 +21,7 @@ const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   replay: async () => (await import('./replay.ts')).addReplayCommand,
   deliveries: async () => (await import('./deliveries.ts')).addDeliveriesCommands,
   calendar: async () => (await import('./calendar.ts')).addCalendarCommands,
+  backup: async () => (await import('./backups.ts')).addBackupCommands,
   rejects: async () => (await import('./registers.ts')).addRejectsCommand,
 };
 

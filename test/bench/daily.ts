@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { type Follow, followFetch, followPublication } from '../../deploy/cli/publication-follow.ts';
+import { type Follow, followFetch, followPublication } from '../../deploy/cli/publications/follow.ts';
 import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
 import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
 import { populationOf, rucOfIndex, type TrueChange } from '../../deploy/local/demo/register/population.ts';

@@ -37,7 +37,7 @@ export interface Chain {
   environment: Record<string, string>;
   /**
    * Shows the day on the official site, fetches all its registers at the same time, and waits until each publication is
-   * settled (`isSettled` in deploy/cli/publication-follow.ts).
+   * settled (`isSettled` in deploy/cli/publications/follow.ts).
    */
   publishDay(day: PublishedDay, onLine?: (line: string) => void): Promise<PublicationRow[]>;
   stop(): Promise<void>;

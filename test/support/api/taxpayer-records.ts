@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type TaxpayerRows, taxpayerRecordOf } from '../../../api/queries/record.ts';
 import type { TaxpayerRecord } from '../../../schemas/http/taxpayer.ts';
 import { padronMensual, padronReducido } from '../../../schemas/registers.ts';
-import { readUbigeoCatalogue, ubigeoListUrl } from '../../../schemas/ubigeo/catalogue.ts';
+import { readUbigeoCatalogue, ubigeoListUrl } from '../../../schemas/ubigeo.ts';
 
 export const ubigeos = readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8'));
 

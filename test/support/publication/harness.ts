@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
-import { type Follow, followFetch, followPublication } from '../../../deploy/cli/publication-follow.ts';
+import { type Follow, followFetch, followPublication } from '../../../deploy/cli/publications/follow.ts';
 import type { Endpoints } from '../../../deploy/local/config.ts';
 import type { Archive } from '../../../pipelines/archive/archive.ts';
 import { openArchive } from '../../../pipelines/archive/open.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { followCorrection } from '../../../../deploy/cli/publication-follow.ts';
+import { followCorrection } from '../../../../deploy/cli/publications/follow.ts';
 import { writePublication } from '../../../../deploy/local/demo/register/publication.ts';
 import { requestCorrection } from '../../../../pipelines/editions/corrections.ts';
 import { listEditions } from '../../../../pipelines/editions/editions.ts';

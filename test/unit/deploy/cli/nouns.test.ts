@@ -15,7 +15,7 @@ async function nounsFor(first: string | undefined): Promise<string[]> {
 
 const all = [
   ...['migrate', 'accounts', 'contracts', 'tokens', 'registers', 'publications', 'schemas', 'editions', 'verify'],
-  ...['rebuild', 'replay', 'deliveries', 'calendar', 'rejects'],
+  ...['rebuild', 'replay', 'deliveries', 'calendar', 'backup', 'rejects'],
 ];
 
 test('only the noun that is asked for is loaded', async () => {

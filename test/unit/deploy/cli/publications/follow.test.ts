@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { heartbeatLine, isSettled, stageOf } from '../../../../deploy/cli/publication-follow.ts';
-import type { Publication } from '../../../../pipelines/editions/publications.ts';
+import { heartbeatLine, isSettled, stageOf } from '../../../../../deploy/cli/publications/follow.ts';
+import type { Publication } from '../../../../../pipelines/editions/publications.ts';
 
 const now = new Date();
 const nothing = { state_reason: null, edition: null, materializada_at: null, avisada_at: null };

@@ -1,19 +1,12 @@
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client';
-import { readHead } from '../../pipelines/editions/heads.ts';
-import { listPublications, type Publication } from '../../pipelines/editions/publications.ts';
-import type { RegisterName } from '../../schemas/registers.ts';
-import { defaultSchedules, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
-import { type PadronCommand, registerArgument, registersOf } from './arguments.ts';
-import { noteStopped, publicationLine } from './catalogue.ts';
-import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
-import {
-  checkDeadline,
-  connectTemporal,
-  type Follow,
-  followFetch,
-  followOf,
-  followPublication,
-} from './publication-follow.ts';
+import { readHead } from '../../../pipelines/editions/heads.ts';
+import { listPublications, type Publication } from '../../../pipelines/editions/publications.ts';
+import type { RegisterName } from '../../../schemas/registers.ts';
+import { defaultSchedules, ensureSchedule, triggerFetch } from '../../../workflows/publication/schedule.ts';
+import { type PadronCommand, registerArgument, registersOf } from '../arguments.ts';
+import { noteStopped, publicationLine } from '../catalogue.ts';
+import { type CommandContext, CommandError, exitStopped, type OutputOptions } from '../context.ts';
+import { checkDeadline, connectTemporal, type Follow, followFetch, followOf, followPublication } from './follow.ts';
 
 interface RunOptions extends OutputOptions {
   wait?: boolean;

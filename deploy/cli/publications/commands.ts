@@ -1,21 +1,21 @@
 import { Option } from 'commander';
-import { approvePublication, rejectPublication } from '../../pipelines/editions/decisions.ts';
-import { readFreshness } from '../../pipelines/editions/freshness.ts';
-import { pauseRegister, readHead, resumeRegister } from '../../pipelines/editions/heads.ts';
+import { approvePublication, rejectPublication } from '../../../pipelines/editions/decisions.ts';
+import { readFreshness } from '../../../pipelines/editions/freshness.ts';
+import { pauseRegister, readHead, resumeRegister } from '../../../pipelines/editions/heads.ts';
 import {
   finalStates,
   findPublication,
   listPublications,
   openStates,
   type PublicationState,
-} from '../../pipelines/editions/publications.ts';
-import type { RegisterName } from '../../schemas/registers.ts';
-import { wakePublish } from '../../workflows/publication/schedule.ts';
-import { dayOf, type PadronCommand, wholeNumber } from './arguments.ts';
-import { decide, gateLines, noteStopped, publicationLine, requirePublication } from './catalogue.ts';
-import { type CommandContext, exitStopped, type OutputOptions } from './context.ts';
-import { connectTemporal, followOf, followPublication } from './publication-follow.ts';
-import { addRunCommand, refuseWaiting } from './publication-run.ts';
+} from '../../../pipelines/editions/publications.ts';
+import type { RegisterName } from '../../../schemas/registers.ts';
+import { wakePublish } from '../../../workflows/publication/schedule.ts';
+import { dayOf, type PadronCommand, wholeNumber } from '../arguments.ts';
+import { decide, gateLines, noteStopped, publicationLine, requirePublication } from '../catalogue.ts';
+import { type CommandContext, exitStopped, type OutputOptions } from '../context.ts';
+import { connectTemporal, followOf, followPublication } from './follow.ts';
+import { addRunCommand, refuseWaiting } from './run.ts';
 
 /** `padron publications run|list|show|approve|reject|pause|resume`. */
 export function addPublicationsCommands(program: PadronCommand, context: CommandContext): void {

@@ -1,9 +1,9 @@
 /**
  * The list of Peru's place names with the codes of the national statistics institute (INEI). A department's code has
  * two digits, a province's four and a district's six. Codes are text, because a leading zero is part of a code.
- * README.md names the source of the list.
+ * ubigeo/README.md names the source of the list.
  */
-export const ubigeoListUrl = new URL('./inei-2025.csv', import.meta.url);
+export const ubigeoListUrl = new URL('./ubigeo/inei-2025.csv', import.meta.url);
 
 export interface UbigeoNames {
   departamento: string;

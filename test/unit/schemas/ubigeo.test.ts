@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { readUbigeoCatalogue, ubigeoListUrl } from '../../../../schemas/ubigeo/catalogue.ts';
+import { readUbigeoCatalogue, ubigeoListUrl } from '../../../schemas/ubigeo.ts';
 
 const catalogue = readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8'));
 
