@@ -1,6 +1,11 @@
+import { appendFileSync } from 'node:fs';
 import type { Reporter, TestModule, TestRunEndReason } from 'vitest/node';
 
-/** Ends a run with the line `N passed, M failed[, K skipped]`, which is easy to read for people and programs. */
+/**
+ * Ends a run with the line `N passed, M failed[, K skipped]`, which is easy to read for people and programs. With
+ * PADRON_TEST_COUNTS set to a file, the run appends the three numbers to it instead, and .ci/run prints one line for
+ * several runs.
+ */
 export class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[], reason: TestRunEndReason): void {
     const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -14,8 +19,12 @@ export class ClosingLine implements Reporter {
     }
     counts.failed += errors.length;
     if (reason === 'interrupted') counts.failed += 1;
+    const file = process.env.PADRON_TEST_COUNTS;
     const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
     // Printed on exit, because the default reporter prints its summary on this same event.
-    process.once('exit', () => console.log(`\n${counts.passed} passed, ${counts.failed} failed${skipped}`));
+    process.once('exit', () => {
+      if (file) appendFileSync(file, `${counts.passed} ${counts.failed} ${counts.skipped}\n`);
+      else console.log(`\n${counts.passed} passed, ${counts.failed} failed${skipped}`);
+    });
   }
 }
