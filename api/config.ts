@@ -37,8 +37,7 @@ export const apiConfiguration = z.object({
    * Address of Temporal, through which the API wakes the workflow of a webhook that has something to send. Without an
    * address, the worker's sweeper wakes the workflow in its next round.
    */
-  TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),
-  TEMPORAL_NAMESPACE: temporalBlock.shape.TEMPORAL_NAMESPACE,
+  ...temporalBlock.partial({ TEMPORAL_ADDRESS: true }).shape,
   /** A public token that opens only the calendar. */
   SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
   /** Pause between two reads of operators' additions to the calendar. An addition must appear within a minute. */

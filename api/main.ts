@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
-import { Client, Connection } from '@temporalio/client';
 import { LostData } from '../pipelines/replay/lost-data.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccess, makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
 import { resolverFor } from '../pipelines/runtime/egress/policy.ts';
 import { checkTargetUrl, resolveTarget } from '../pipelines/runtime/egress/target.ts';
@@ -13,6 +12,7 @@ import { makeLineLogger, makeLogger } from '../pipelines/runtime/log.ts';
 import { Notifications } from '../pipelines/runtime/notifications.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, sealSecret } from '../pipelines/runtime/secrets.ts';
+import { makeLazyTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { eventChannel } from '../pipelines/watch/events.ts';
 import { startRecovering } from '../pipelines/webhooks/recoveries.ts';
@@ -69,7 +69,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('request log', requestLog.stop);
   const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE, statementTimeoutMs);
   lifecycle.onStop('postgres', () => pool.end());
-  const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
+  const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-api', {
     requestTimeoutMs: 5_000,
     // Queries for current rows, for earlier rows (`pastGate`), and `otherConnections` for all others.
     connections: config.LOOKUP_IN_FLIGHT + pastGate.inFlight + otherConnections,
@@ -90,14 +90,14 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const taxpayers = makeTaxpayers(clickhouse, lookupLimits);
   const changes = makeRegisterChanges(clickhouse, lookupLimits);
   const past = makePastEditions(pool, catalogue);
-  const searchClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-search', {
+  const searchClickhouse = makeClickhouse(clickhouseAccess(config), 'padron-api-search', {
     requestTimeoutMs: 3_000,
     // At most two searches run at the same time and the others wait, so that many searches cannot delay look-ups.
     connections: 2,
   });
   lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
   // A comparison reads whole columns of each table. It never waits for look-ups or searches, nor they for it.
-  const wholeClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-whole', {
+  const wholeClickhouse = makeClickhouse(clickhouseAccess(config), 'padron-api-whole', {
     requestTimeoutMs: 130_000,
     connections: 1,
   });
@@ -189,12 +189,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
 // The Temporal client connects at its first use, so that the API starts and answers look-ups while Temporal is down.
 function makeWakeOne(lifecycle: Lifecycle): ApiDependencies['wake'] {
   if (config.TEMPORAL_ADDRESS === undefined) return async () => {};
-  const connection = Connection.lazy({ address: config.TEMPORAL_ADDRESS });
-  lifecycle.onStop('temporal', () => connection.close());
-  const wake = makeWake(new Client({ connection, namespace: config.TEMPORAL_NAMESPACE }), {
-    inParallel: 1,
-    deadlineMs: 2_000,
-  });
+  const temporal = makeLazyTemporal(temporalAccess(config.TEMPORAL_ADDRESS, config), config.TEMPORAL_NAMESPACE);
+  lifecycle.onStop('temporal', () => temporal.connection.close());
+  const wake = makeWake(temporal, { inParallel: 1, deadlineMs: 2_000 });
   return (webhookId) =>
     wake([webhookId]).catch((error: unknown) =>
       log.warn({ err: error, webhook: webhookId }, 'a wake-up did not arrive'),

@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
-import { NativeConnection, Runtime } from '@temporalio/worker';
+import { Runtime } from '@temporalio/worker';
 import { z } from 'zod';
 import { openArchive } from '../pipelines/archive/open.ts';
 import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccess, makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -25,16 +25,17 @@ import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../pipelines/runtime/log.ts';
 import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
-import { makeTemporal } from '../pipelines/runtime/temporal.ts';
+import { makeTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
-import { connectRegistry } from '../pipelines/stream/registry.ts';
+import { connectRegistry, registryAccess } from '../pipelines/stream/registry.ts';
 import { addBackupMetric } from './backups.ts';
 import { bundleWorkflows, temporalLogger } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultSchedules } from './publication/schedule.ts';
 import { defaultPublicationSettings, makePublicationWorker, type PublicationEngines } from './publication/worker.ts';
+import { connectNative, followCertificates } from './temporal-connection.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
 /** Settings of the worker process, which runs the publication worker, the delivery worker and the upkeep tasks. */
@@ -84,14 +85,15 @@ await lifecycle.run(async () => {
   log.info({ ...build, healthPort: health.port }, 'listening');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgresql', () => pool.end());
-  const clickhouse = makeClickhouse(configuration.CLICKHOUSE_URL, 'padron-worker', {
+  const clickhouse = makeClickhouse(clickhouseAccess(configuration), 'padron-worker', {
     requestTimeoutMs: queryTimeoutMs,
     connections: 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
-  const client = await makeTemporal(configuration.TEMPORAL_ADDRESS, configuration.TEMPORAL_NAMESPACE);
+  const temporal = temporalAccess(configuration.TEMPORAL_ADDRESS, configuration);
+  const client = await makeTemporal(temporal, configuration.TEMPORAL_NAMESPACE);
   lifecycle.onStop('temporal client', () => client.connection.close());
-  const connection = await NativeConnection.connect({ address: configuration.TEMPORAL_ADDRESS });
+  const connection = await connectNative(temporal);
   lifecycle.onStop('temporal connection', () => connection.close());
 
   const [workflowBundle, dependencies] = await Promise.all([
@@ -122,6 +124,9 @@ await lifecycle.run(async () => {
   const workers = [publication, delivery];
   const runs = workers.map((worker) => worker.run());
   for (const run of runs) run.catch((error) => lifecycle.fail(error));
+  // Registered before the workers' stop, because it closes their connections.
+  const native = [...publication.workers, ...delivery.workers];
+  lifecycle.onStop('certificates of temporal', followCertificates(temporal, native, log));
   // Both stop at the same time. One after the other, their waits could be longer than the deadline of the whole stop.
   lifecycle.onStop('workers', async () => {
     for (const worker of workers) worker.stop();
@@ -141,7 +146,7 @@ async function publicationDependencies(
   engines: Pick<PublicationEngines, 'clickhouse' | 'client' | 'metrics'> & { pool: ReturnType<typeof makePool> },
 ): Promise<PublicationEngines> {
   const kafka = makeKafka(configuration.KAFKA_BROKERS, 'padron-worker', log);
-  const registry = connectRegistry(configuration.SCHEMA_REGISTRY_URL);
+  const registry = connectRegistry(registryAccess(configuration));
   const prefix = configuration.KAFKA_TOPIC_PREFIX;
   const { pool } = engines;
   await checkStreams({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix });
@@ -166,7 +171,7 @@ async function publicationDependencies(
       archiveUrl: configuration.ARCHIVE_URL,
     },
     archive: await openArchive(configuration.ARCHIVE_URL, configuration.WORK_DIR),
-    clickhouseUrl: configuration.CLICKHOUSE_URL,
+    clickhouseTarget: clickhouseAccess(configuration),
     workDir: configuration.WORK_DIR,
     access: { dispatcher, policy, userAgent: configuration.SOURCE_USER_AGENT },
     sources: sourcesOf(configuration),

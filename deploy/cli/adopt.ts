@@ -55,11 +55,11 @@ async function adopt(context: CommandContext, options: AdoptOptions): Promise<vo
 async function openStores(context: CommandContext) {
   const config = context.configuration(settings);
   // The engines' clients are imported only here, because the other commands about editions do not need them.
-  const { makeClickhouse } = await import('../../pipelines/runtime/clickhouse.ts');
+  const { clickhouseAccess, makeClickhouse } = await import('../../pipelines/runtime/clickhouse.ts');
   const { makeLogger } = await import('../../pipelines/runtime/log.ts');
   const { makeKafka } = await import('../../pipelines/runtime/kafka.ts');
   const { connectOffsets } = await import('../../pipelines/stream/kafka.ts');
-  const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-cli', { requestTimeoutMs, connections: 1 });
+  const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-cli', { requestTimeoutMs, connections: 1 });
   context.onEnd(() => clickhouse.close());
   const log = makeLogger('adopt', 'fatal');
   const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-cli', log);

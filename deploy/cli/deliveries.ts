@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { temporalBlock } from '../../pipelines/runtime/config.ts';
-import { makeLazyTemporal } from '../../pipelines/runtime/temporal.ts';
+import { makeLazyTemporal, temporalAccess } from '../../pipelines/runtime/temporal.ts';
 import {
   type Backlog,
   backlogByWebhook,
@@ -144,10 +144,11 @@ const wakeSettings = temporalBlock.partial({ TEMPORAL_ADDRESS: true });
  * @throws CommandError when the configured address is not an address
  */
 function wakeOf(context: CommandContext): (webhookId: string) => Promise<boolean> {
-  const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = context.configuration(wakeSettings);
+  const config = context.configuration(wakeSettings);
+  const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = config;
   if (TEMPORAL_ADDRESS === undefined) return async () => false;
   return async (webhookId) => {
-    const client = makeLazyTemporal(TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE);
+    const client = makeLazyTemporal(temporalAccess(TEMPORAL_ADDRESS, config), TEMPORAL_NAMESPACE);
     context.onEnd(() => client.connection.close());
     try {
       await makeWake(client, { inParallel: 1, deadlineMs: wakeDeadlineMs })([webhookId]);

@@ -1,9 +1,10 @@
+import { clickhouseAccess } from '../../pipelines/runtime/clickhouse.ts';
 import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { prepareStreams } from '../../pipelines/stream/prepare.ts';
-import { connectRegistry } from '../../pipelines/stream/registry.ts';
+import { connectRegistry, registryAccess } from '../../pipelines/stream/registry.ts';
 import { connectSchemaImport, restoreSchemas, SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
 import { outputsOf } from '../../pipelines/stream/topics.ts';
 import { registerNames } from '../../schemas/registers.ts';
@@ -23,11 +24,11 @@ export function addMigrateCommand(program: PadronCommand, context: CommandContex
       const config = context.configuration(migrationSettings);
       const applied = await migratePostgres(config.DATABASE_URL);
       context.note(`PostgreSQL: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
-      await migrateClickhouse(config.CLICKHOUSE_URL);
+      await migrateClickhouse(clickhouseAccess(config));
       context.note('ClickHouse: up to date');
       const schemas = await prepareStreams({
         kafka: makeKafka(config.KAFKA_BROKERS, 'padron-migrate', makeLogger('migrate', 'fatal')),
-        registry: connectRegistry(config.SCHEMA_REGISTRY_URL),
+        registry: connectRegistry(registryAccess(config)),
         pool: context.pool(),
         archiveUrl: config.ARCHIVE_URL,
         prefix: config.KAFKA_TOPIC_PREFIX,
@@ -70,8 +71,8 @@ export function addSchemasCommands(program: PadronCommand, context: CommandConte
     .action(async (options: OutputOptions) => {
       const config = context.configuration(schemaSettings);
       const stores = {
-        registry: connectRegistry(config.SCHEMA_REGISTRY_URL),
-        importing: connectSchemaImport(config.SCHEMA_REGISTRY_URL),
+        registry: connectRegistry(registryAccess(config)),
+        importing: connectSchemaImport(registryAccess(config)),
         archive: new SchemaArchive(config.ARCHIVE_URL),
       };
       const rows = await restoreSchemas(stores, subjectsOf(config.KAFKA_TOPIC_PREFIX));

@@ -8,7 +8,7 @@ import { type Bound, type SelectedEdition, selectEditions } from '../../pipeline
 import { ReplayError } from '../../pipelines/replay/types.ts';
 import { archiveBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
-import { connectRegistry } from '../../pipelines/stream/registry.ts';
+import { connectRegistry, registryAccess } from '../../pipelines/stream/registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { dayOf, filled, type PadronCommand, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { openConfiguredArchive } from './catalogue.ts';
@@ -165,7 +165,7 @@ async function replay(
   const stream = {
     pool: context.pool(),
     brokers: config.KAFKA_BROKERS,
-    registry: connectRegistry(config.SCHEMA_REGISTRY_URL),
+    registry: connectRegistry(registryAccess(config)),
     prefix: config.KAFKA_TOPIC_PREFIX,
     log: makeLogger('replay', 'fatal'),
   };

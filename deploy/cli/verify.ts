@@ -1,7 +1,7 @@
 import { rebuild } from '../../pipelines/replay/rebuild.ts';
 import type { CheckReport, ListedDifference, VerifyReport } from '../../pipelines/replay/types.ts';
 import { type VerifyOutcome, verifyRegister } from '../../pipelines/replay/verify.ts';
-import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccess, makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { archiveBlock, clickhouseBlock, databaseBlock } from '../../pipelines/runtime/config.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { type PadronCommand, registerOf } from './arguments.ts';
@@ -48,8 +48,10 @@ export function addVerifyCommand(program: PadronCommand, context: CommandContext
 }
 
 async function openStores(context: CommandContext) {
-  const { CLICKHOUSE_URL: clickhouseUrl, WORK_DIR: workDir } = context.configuration(verifySettings);
-  return { pool: context.pool(), archive: await openConfiguredArchive(context), clickhouseUrl, workDir };
+  const config = context.configuration(verifySettings);
+  const clickhouseTarget = clickhouseAccess(config);
+  const archive = await openConfiguredArchive(context);
+  return { pool: context.pool(), archive, clickhouseTarget, workDir: config.WORK_DIR };
 }
 
 function exitCodeOf(found: readonly Verified[]): number {
@@ -115,7 +117,10 @@ When it is ended half way, what serves is whole; run it again.`,
     .examples('rebuild', 'rebuild --register agentes_retencion --json')
     .action(async (options: OutputOptions & { register?: RegisterName }) => {
       const stores = await openStores(context);
-      const clickhouse = makeClickhouse(stores.clickhouseUrl, 'padron-rebuild', { requestTimeoutMs, connections: 2 });
+      const clickhouse = makeClickhouse(stores.clickhouseTarget, 'padron-rebuild', {
+        requestTimeoutMs,
+        connections: 2,
+      });
       context.onEnd(() => clickhouse.close());
       const progress = new ProgressLine((text) => context.note(text));
       const rebuilt = await rebuild(

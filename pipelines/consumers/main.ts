@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { changesTopic, registerNames } from '../../schemas/registers.ts';
 import { readBuild } from '../runtime/build.ts';
-import { makeClickhouse } from '../runtime/clickhouse.ts';
+import { clickhouseAccess, makeClickhouse } from '../runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -18,11 +18,11 @@ import { makeKafka } from '../runtime/kafka.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { makeLogger } from '../runtime/log.ts';
 import { makePool } from '../runtime/postgres.ts';
-import { makeLazyTemporal } from '../runtime/temporal.ts';
+import { makeLazyTemporal, temporalAccess } from '../runtime/temporal.ts';
 import { startTracing } from '../runtime/tracing/start.ts';
 import { connectOffsets } from '../stream/kafka.ts';
 import { checkStreams } from '../stream/prepare.ts';
-import { connectRegistry } from '../stream/registry.ts';
+import { connectRegistry, registryAccess } from '../stream/registry.ts';
 import { SchemaArchive } from '../stream/schema-archive.ts';
 import { materializeGroup, watchGroup } from '../stream/topics.ts';
 import { type RowColumns, schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
@@ -72,7 +72,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
 
   const pool = makePool(config.DATABASE_URL, 'padron-consumers', config.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgres', () => pool.end());
-  const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-consumers', {
+  const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-consumers', {
     requestTimeoutMs: 60_000,
     connections: 4,
   });
@@ -81,7 +81,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka offsets', () => offsets.close());
 
-  const registry = connectRegistry(config.SCHEMA_REGISTRY_URL);
+  const registry = connectRegistry(registryAccess(config));
   const ids = await checkStreams({ kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix });
   const currentIds = new Map(registerNames.map((register) => [register, ids[register].changes]));
   const archive = new SchemaArchive(config.ARCHIVE_URL);
@@ -94,7 +94,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       handle: makeMaterializeHandler(clickhouse, metrics),
     }),
     watch: () => {
-      const temporal = makeLazyTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
+      const temporal = makeLazyTemporal(temporalAccess(config.TEMPORAL_ADDRESS, config), config.TEMPORAL_NAMESPACE);
       lifecycle.onStop('temporal', () => temporal.connection.close());
       return {
         group: watchGroup(prefix),

@@ -3,13 +3,14 @@ import { type Archive, ArchiveError } from '../archive/archive.ts';
 import { servingTables } from '../consumers/materialize.ts';
 import { findEdition, publicationUnder } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
+import type { ClickhouseTarget } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import { type EditionFile, ReplayError, type VerifyInput } from './types.ts';
 
 export interface PlanDependencies {
   pool: Pool;
   archive: Archive;
-  clickhouseUrl: string;
+  clickhouseTarget: ClickhouseTarget;
   /** The folder WORK_DIR, in which pipelines/diff keeps the head's index and row store. */
   workDir: string;
 }
@@ -41,7 +42,7 @@ export async function inputAt(
   return {
     register,
     edition,
-    clickhouseUrl: dependencies.clickhouseUrl,
+    clickhouseTarget: dependencies.clickhouseTarget,
     tables: servingTables,
     changeFiles,
     lastFull: lastFullOf(changeFiles),

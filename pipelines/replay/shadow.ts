@@ -67,7 +67,8 @@ export class Shadow {
    * editions they hold.
    */
   async create(folded: FoldedEditions): Promise<void> {
-    await this.#run(`CREATE TABLE ${planTable} (register UInt8, edition UInt64) ENGINE = MergeTree ORDER BY register
+    const engine = await this.#engineOfPlan();
+    await this.#run(`CREATE TABLE ${planTable} (register UInt8, edition UInt64) ENGINE = ${engine} ORDER BY register
       SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`);
     await this.#clickhouse.insert({
       table: planTable,
@@ -155,6 +156,16 @@ export class Shadow {
       {},
     );
     return new Map(rows.map(({ register, edition }) => [register, Number(edition)]));
+  }
+
+  /** The plan is replicated where the serving tables are, so that every server of the cluster finds it. */
+  async #engineOfPlan(): Promise<string> {
+    const replicated = await queryRows(
+      this.#clickhouse,
+      `SELECT 1 FROM system.tables WHERE database = currentDatabase() AND name = {name:String} AND engine LIKE 'Replicated%'`,
+      { name: servingTables.state },
+    );
+    return replicated.length > 0 ? 'ReplicatedMergeTree' : 'MergeTree';
   }
 
   async #existing(names: readonly string[]): Promise<Set<string>> {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { clickhouseAccessSchema } from '../runtime/clickhouse.ts';
 
 const count = z.number().int().nonnegative();
 
@@ -38,7 +39,7 @@ export const verifyInputSchema = z.object({
   register: z.enum(registerNames),
   /** The head's number. */
   edition: count,
-  clickhouseUrl: z.string(),
+  clickhouseTarget: z.union([z.string(), clickhouseAccessSchema]),
   /** The tables to verify: the serving tables, or the shadow tables that a rebuild has just filled. */
   tables: z.object({ state: z.string(), history: z.string(), names: z.string() }),
   /** Every edition's change file, edition 1 first. */

@@ -47,7 +47,7 @@ export async function verify(
   const publication = new Differences('publication', listed);
   const hasNames = input.register === padronReducido.name;
   await checkHashes(input.changeFiles, meter, signal);
-  const clickhouse = makeClickhouse(input.clickhouseUrl, 'padron-verify', { requestTimeoutMs, connections: 2 });
+  const clickhouse = makeClickhouse(input.clickhouseTarget, 'padron-verify', { requestTimeoutMs, connections: 2 });
   let later: number;
   try {
     const stored = new StoredRows(clickhouse, input.tables, input.register);

@@ -6,6 +6,11 @@ import {
   createClient,
 } from '@clickhouse/client';
 import { SpanKind, trace } from '@opentelemetry/api';
+import { z } from 'zod';
+import type { ClickhouseConfiguration } from './config.ts';
+import type { EngineCheck } from './engines/check.ts';
+import { shownAddress } from './engines/failure.ts';
+import { FileAgent } from './engines/tls.ts';
 import { inSpan } from './tracing/span.ts';
 
 export type { ClickHouseClient };
@@ -29,24 +34,91 @@ export const bulkInsertSettings = {
   os_thread_priority: '15',
 } as const;
 
-/** Makes a client of ClickHouse's HTTP interface. @param url holds user, password and database */
+/** Where ClickHouse is and how we use it. It is plain data, because child processes get it. It holds the password. */
+export const clickhouseAccessSchema = z.object({
+  url: z.string(),
+  caFile: z.string().optional(),
+  username: z.string().optional(),
+  password: z.string().optional(),
+  isSequential: z.boolean().default(false),
+  isReplicated: z.boolean().default(false),
+  /** Engine of a database that a migration makes. Without it the server decides. */
+  databaseEngine: z.string().optional(),
+});
+export type ClickhouseAccess = z.output<typeof clickhouseAccessSchema>;
+
+/** A plain address stands for a server that needs nothing more. It holds user, password and database. */
+export type ClickhouseTarget = ClickhouseAccess | string;
+
+/** @param url address of one of several servers, which share all other settings */
+export function clickhouseAccess(config: ClickhouseConfiguration, url = config.CLICKHOUSE_URL): ClickhouseAccess {
+  return {
+    url,
+    caFile: config.CLICKHOUSE_CA_FILE,
+    username: config.CLICKHOUSE_USERNAME,
+    password: config.CLICKHOUSE_PASSWORD,
+    isSequential: config.CLICKHOUSE_SEQUENTIAL_CONSISTENCY,
+    isReplicated: config.CLICKHOUSE_REPLICATED,
+    databaseEngine: config.CLICKHOUSE_DATABASE_ENGINE,
+  };
+}
+
+export function clickhouseAccessOf(target: ClickhouseTarget): ClickhouseAccess {
+  return typeof target === 'string' ? { url: target, isSequential: false, isReplicated: false } : target;
+}
+
+/**
+ * Settings of every query, for servers with their own replication. We never ran them, because the ClickHouse of the
+ * tests has no replication.
+ * - A read waits until the server has all that was acknowledged. Servers of our own do this only if one insert at a
+ *   time waits for its quorum (`insert_quorum_parallel`).
+ * - An insert that reached no quorum fails, and its writer repeats it.
+ */
+export function replicationSettings({
+  isSequential,
+  isReplicated,
+}: Pick<ClickhouseAccess, 'isSequential' | 'isReplicated'>) {
+  return {
+    ...(isSequential ? ({ select_sequential_consistency: '1' } as const) : {}),
+    ...(isReplicated ? ({ insert_quorum: 'auto', insert_quorum_parallel: 0 } as const) : {}),
+  };
+}
+
+/** Makes a client of ClickHouse's HTTP interface. It reads its CA file again for every new connection. */
 export function makeClickhouse(
-  url: string,
+  target: ClickhouseTarget,
   name: string,
   options: { requestTimeoutMs: number; connections: number },
 ): ClickHouseClient {
+  const access = clickhouseAccessOf(target);
+  const keepAlive = { keepAlive: true, maxSockets: options.connections };
   return createClient({
-    url,
+    url: access.url,
+    ...(access.username === undefined ? {} : { username: access.username, password: access.password ?? '' }),
     application: name,
     request_timeout: options.requestTimeoutMs,
     max_open_connections: options.connections,
+    clickhouse_settings: replicationSettings(access),
     compression: { request: false, response: false },
     // The client's own log would write queries with their parameters, such as RUCs, to the console.
     log: { level: ClickHouseLogLevel.OFF },
     tracer: clickhouseTracer,
     // The idle time is shorter than the server's, so that no socket is reused while the server closes it.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
+    ...(access.url.startsWith('https:') ? { http_agent: new FileAgent({ ca: access.caFile }, keepAlive) } : {}),
   });
+}
+
+/** Asks for the server's version. */
+export function clickhouseCheck(target: ClickhouseTarget, client: ClickHouseClient): EngineCheck {
+  return {
+    engine: 'ClickHouse',
+    address: shownAddress(clickhouseAccessOf(target).url),
+    async ask() {
+      const result = await client.query({ query: 'SELECT version() AS version', format: 'JSONEachRow' });
+      return (await result.json<{ version: string }>())[0]?.version ?? null;
+    },
+  };
 }
 
 /** Ignores the client's errors, whose texts quote queries and RUCs. `inSpan` records the error's class instead. */

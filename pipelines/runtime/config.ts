@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { EgressPolicy } from './egress/policy.ts';
+import { settingProblems } from './engines/settings.ts';
 import { parseKeyRing, SecretError } from './secrets.ts';
 
 /*
@@ -28,7 +29,37 @@ export const databaseBlock = z.object({
   DATABASE_POOL_SIZE: wholeNumber(1, 200).default(10),
 });
 
-export const clickhouseBlock = z.object({ CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }) });
+export const clickhouseBlock = z.object({
+  /** Address of the HTTP interface with the database as path. It may hold user and password. */
+  CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }),
+  /** PEM file of the authorities to trust instead of the usual ones, for an address that begins with https. */
+  CLICKHOUSE_CA_FILE: z.string().optional(),
+  /** User and password, where they are not in the address. */
+  CLICKHOUSE_USERNAME: z.string().optional(),
+  CLICKHOUSE_PASSWORD: z.string().optional(),
+  /** Database engine of a database that `padron migrate` makes. Without it the server decides. */
+  CLICKHOUSE_DATABASE_ENGINE: z.string().optional(),
+  /** Reads wait for what other replicas of the server's own replication acknowledged. */
+  CLICKHOUSE_SEQUENTIAL_CONSISTENCY: flag.default(false),
+  /** Tables are replicated by ClickHouse itself, in a database of the engine Replicated. */
+  CLICKHOUSE_REPLICATED: flag.default(false),
+});
+export type ClickhouseConfiguration = z.output<typeof clickhouseBlock>;
+
+/** Settings of the schema registry. Its TLS files are only read when the address begins with https. */
+export const registryBlock = z.object({
+  SCHEMA_REGISTRY_URL: z.url({ protocol: /^https?$/ }),
+  /** PEM file of the authorities to trust instead of the usual ones. */
+  SCHEMA_REGISTRY_CA_FILE: z.string().optional(),
+  /** PEM files of the client certificate and its key, where the registry asks for one. */
+  SCHEMA_REGISTRY_CERT_FILE: z.string().optional(),
+  SCHEMA_REGISTRY_KEY_FILE: z.string().optional(),
+  SCHEMA_REGISTRY_USERNAME: z.string().optional(),
+  SCHEMA_REGISTRY_PASSWORD: z.string().optional(),
+  /** Bearer token, instead of user and password. */
+  SCHEMA_REGISTRY_TOKEN: z.string().optional(),
+});
+export type RegistryConfiguration = z.output<typeof registryBlock>;
 
 export const kafkaBlock = z.object({
   /** Brokers as host:port, separated by commas. */
@@ -38,13 +69,25 @@ export const kafkaBlock = z.object({
     .string()
     .regex(/^[a-z0-9._-]*$/)
     .default(''),
-  SCHEMA_REGISTRY_URL: z.url({ protocol: /^https?$/ }),
+  ...registryBlock.shape,
 });
 
 export const temporalBlock = z.object({
   TEMPORAL_ADDRESS: z.string().regex(/^[^\s:]+:\d+$/, 'host:port'),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
+  /** Whether connections use TLS. */
+  TEMPORAL_TLS: flag.default(false),
+  /** PEM file of the authorities to trust instead of the usual ones. */
+  TEMPORAL_TLS_CA_FILE: z.string().optional(),
+  /** PEM files of the client certificate and its key, where the server asks for one. */
+  TEMPORAL_TLS_CERT_FILE: z.string().optional(),
+  TEMPORAL_TLS_KEY_FILE: z.string().optional(),
+  /** The name that the server's certificate has, where it is not the address. */
+  TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
+  /** API key, for example of Temporal Cloud. It is sent only over TLS. */
+  TEMPORAL_API_KEY: z.string().optional(),
 });
+export type TemporalConfiguration = z.output<typeof temporalBlock>;
 
 export const archiveBlock = z.object({
   /** Where publications and change files are kept: file:///folder or s3://bucket/prefix (see pipelines/archive). */
@@ -133,13 +176,15 @@ export function parseConfiguration<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const result = schema.safeParse(present);
-  if (result.success) return result.data;
-  const lines = result.error.issues.map((issue) => {
-    const name = issue.path.join('.') || '(environment)';
-    const missing = issue.code === 'invalid_type' && present[name] === undefined;
-    return `  ${name}: ${missing ? 'is not set' : issue.message}`;
-  });
-  throw new ConfigurationError(`The configuration is not valid:\n${lines.join('\n')}`);
+  const problems = result.success
+    ? settingProblems(result.data)
+    : result.error.issues.map((issue) => {
+        const name = issue.path.join('.') || '(environment)';
+        const missing = issue.code === 'invalid_type' && present[name] === undefined;
+        return `${name}: ${missing ? 'is not set' : issue.message}`;
+      });
+  if (result.success && problems.length === 0) return result.data;
+  throw new ConfigurationError(`The configuration is not valid:\n${problems.map((line) => `  ${line}`).join('\n')}`);
 }
 
 /**

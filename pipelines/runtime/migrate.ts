@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { runner } from 'node-pg-migrate';
 import { currentViews } from '../../schemas/clickhouse/current-views.ts';
-import { makeClickhouse } from './clickhouse.ts';
+import { databaseEngineOf, withReplicatedFiles } from '../../schemas/clickhouse/replicated.ts';
+import { type ClickhouseTarget, clickhouseAccessOf, makeClickhouse } from './clickhouse.ts';
 
 /*
  * Applies numbered forward-only migrations by maintained libraries. Every statement is repeatable, so a run that died
@@ -48,14 +49,23 @@ const pingTimeoutMs = 10_000;
  *   then skips the files that the other run has recorded.
  * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
-export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
+export async function migrateClickhouse(clickhouseUrl: ClickhouseTarget): Promise<void> {
   await requireAnswer(clickhouseUrl);
   await applyFiles(clickhouseUrl).catch(() => applyFiles(clickhouseUrl));
   await makeViews(clickhouseUrl);
 }
 
-async function applyFiles(clickhouseUrl: string): Promise<void> {
-  const url = new URL(clickhouseUrl);
+async function applyFiles(clickhouseUrl: ClickhouseTarget): Promise<void> {
+  const home = folder('clickhouse');
+  if (!clickhouseAccessOf(clickhouseUrl).isReplicated) return applyFolder(clickhouseUrl, home);
+  await withReplicatedFiles(home, (replicated) => applyFolder(clickhouseUrl, replicated));
+}
+
+async function applyFolder(clickhouseUrl: ClickhouseTarget, home: string): Promise<void> {
+  const access = clickhouseAccessOf(clickhouseUrl);
+  const url = new URL(access.url);
+  const database = decodeURIComponent(url.pathname.slice(1)) || 'default';
+  const engine = databaseEngineOf(database, access);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
   // The library runs in a process of its own, because it ends its process when a statement fails. The password goes
   // into the environment, because everyone on the machine can see a command line.
@@ -63,11 +73,13 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
     timeout: migrationTimeoutMs,
     env: {
       CH_MIGRATIONS_HOST: url.origin,
-      CH_MIGRATIONS_USER: decodeURIComponent(url.username) || 'default',
-      CH_MIGRATIONS_PASSWORD: decodeURIComponent(url.password),
-      CH_MIGRATIONS_DB: decodeURIComponent(url.pathname.slice(1)) || 'default',
-      CH_MIGRATIONS_HOME: folder('clickhouse'),
-      CH_MIGRATIONS_DB_ENGINE: 'ENGINE=Atomic',
+      CH_MIGRATIONS_USER: access.username ?? (decodeURIComponent(url.username) || 'default'),
+      CH_MIGRATIONS_PASSWORD: access.password ?? decodeURIComponent(url.password),
+      CH_MIGRATIONS_DB: database,
+      CH_MIGRATIONS_HOME: home,
+      ...(engine === undefined ? {} : { CH_MIGRATIONS_DB_ENGINE: `ENGINE=${engine}` }),
+      ...(access.isReplicated ? { CH_MIGRATIONS_TABLE_ENGINE: 'ReplicatedMergeTree' } : {}),
+      ...(access.caFile === undefined ? {} : { CH_MIGRATIONS_CA_CERT: access.caFile }),
       CH_MIGRATIONS_TIMEOUT: String(migrationTimeoutMs),
     },
   });
@@ -78,7 +90,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
 }
 
 /** Checks the connection first: the library reports a failed connection in twenty lines. @throws the client's error */
-async function requireAnswer(clickhouseUrl: string): Promise<void> {
+async function requireAnswer(clickhouseUrl: ClickhouseTarget): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
   const answer = await client.ping();
   await client.close();
@@ -89,7 +101,7 @@ async function requireAnswer(clickhouseUrl: string): Promise<void> {
  * Makes each view anew. If the process dies between two views, some views are new and the others old. Readers can use
  * both, and the next run makes all views again.
  */
-async function makeViews(clickhouseUrl: string): Promise<void> {
+async function makeViews(clickhouseUrl: ClickhouseTarget): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {
     requestTimeoutMs: migrationTimeoutMs,
     connections: 1,

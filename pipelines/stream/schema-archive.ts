@@ -2,7 +2,7 @@ import { Compatibility } from '@confluentinc/schemaregistry/dist/schemaregistry-
 import type { TextStore } from '../archive/archive.ts';
 import { openTexts } from '../archive/open.ts';
 import { StreamError } from './kafka.ts';
-import { type SchemaRegistry, sameSchema } from './registry.ts';
+import { askRegistry, type RegistryAccess, type SchemaRegistry, sameSchema } from './registry.ts';
 
 export interface ArchivedSchema {
   id: number;
@@ -78,26 +78,16 @@ function differs(subject: string, id: number): StreamError {
   return new StreamError('schema_differs', message);
 }
 
-const requestTimeoutMs = 10_000;
-const contentType = 'application/vnd.schemaregistry.v1+json';
-
 export type SchemaImport = ReturnType<typeof connectSchemaImport>;
 
 /** Makes the calls of the registry's HTTP API that only a restoration needs and Confluent's client does not have. */
-export function connectSchemaImport(url: string) {
-  const request = (method: string, path: string, body?: unknown): Promise<Response> =>
-    fetch(`${url}${path}`, {
-      method,
-      headers: { 'content-type': contentType },
-      signal: AbortSignal.timeout(requestTimeoutMs),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  const expectOk = async (what: string, response: Response): Promise<Response> => {
-    if (response.ok) return response;
-    const text = (await response.text()).slice(0, 300);
-    throw new StreamError('schema_missing', `the registry refuses to ${what}: ${response.status} ${text}`, {
-      retryable: response.status >= 500,
-    });
+export function connectSchemaImport(target: RegistryAccess | string) {
+  const access = typeof target === 'string' ? { url: target } : target;
+  const request = (method: string, path: string, body?: unknown) => askRegistry(access, method, path, body);
+  const expectOk = async <Answer extends { status: number; text: string }>(what: string, answer: Answer) => {
+    if (answer.status >= 200 && answer.status < 300) return answer;
+    const message = `the registry refuses to ${what}: ${answer.status} ${answer.text.slice(0, 300)}`;
+    throw new StreamError('schema_missing', message, { retryable: answer.status >= 500 });
   };
   const subjectPath = (subject: string) => `/subjects/${encodeURIComponent(subject)}`;
   return {
@@ -109,7 +99,7 @@ export function connectSchemaImport(url: string) {
       const body = { schema, schemaType: 'AVRO', id, version };
       const path = `${subjectPath(subject)}/versions`;
       const response = await expectOk(`take ${subject}`, await request('POST', path, body));
-      return ((await response.json()) as { id: number }).id;
+      return (JSON.parse(response.text) as { id: number }).id;
     },
     async setCompatibility(subject: string, compatibility: Compatibility): Promise<void> {
       const body = { compatibility };

@@ -108,6 +108,8 @@ export async function makeDeliveryWorker(connection: NativeConnection, dependenc
   const activities = makeDeliveryActivities(round);
   const workers = await makeWorkers(connection, dependencies, settings, activities);
   return {
+    /** Temporal's own workers, whose connection can be replaced. */
+    workers,
     /** Works until stop() is called. Rejects if a worker fails. */
     run: async (): Promise<void> => {
       notifications.start();

@@ -7,7 +7,7 @@ import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/e
 import { registerModules } from '../../pipelines/registers/modules.ts';
 import { verifyInChild } from '../../pipelines/replay/child.ts';
 import { planVerification } from '../../pipelines/replay/plan.ts';
-import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
+import type { ClickHouseClient, ClickhouseTarget } from '../../pipelines/runtime/clickhouse.ts';
 import { inOwnProcess, KeptProcess } from '../../pipelines/runtime/job-process.ts';
 import { compareCatalogue } from '../../pipelines/stream/catalogue-check.ts';
 import {
@@ -72,6 +72,8 @@ export async function makePublicationWorker(
   });
   let stopping = false;
   return {
+    /** Temporal's own workers, whose connection can be replaced. */
+    workers: [worker],
     /** Works until stop() is called. Rejects if the worker fails. */
     async run(): Promise<void> {
       await updateSchedules(dependencies.client, options.schedule);
@@ -129,7 +131,7 @@ export interface PublicationEngines
   stream: StreamDependencies;
   clickhouse: ClickHouseClient;
   /** The child process that verifies a register opens its own connection to this address. */
-  clickhouseUrl: string;
+  clickhouseTarget: ClickhouseTarget;
   metrics: Registry;
   settings: PublicationSettings;
 }
@@ -157,7 +159,7 @@ interface WorkerDependencies extends PublicationDependencies {
 
 /** Makes the dependencies of the steps from the clients of PostgreSQL, Kafka and ClickHouse, and from the archive. */
 function makePublicationDependencies(engines: PublicationEngines): WorkerDependencies {
-  const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = engines;
+  const { stream, clickhouse, clickhouseTarget, archive, workDir, settings } = engines;
   const { pool, prefix } = stream;
   const checked = { ...stream, clickhouse, read: new Map() };
   const guard = new CatalogueGuard({
@@ -206,7 +208,7 @@ function makePublicationDependencies(engines: PublicationEngines): WorkerDepende
       (await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'materialised',
     isNotified: (register, edition) => groupPassed(stream, watchGroup(prefix), register, edition),
     async verify(register, report, signal) {
-      const plan = await planVerification({ pool, archive, clickhouseUrl, workDir }, register);
+      const plan = await planVerification({ pool, archive, clickhouseTarget, workDir }, register);
       return plan.kind === 'ready' ? await verifyInChild(plan.input, report, signal) : null;
     },
   };

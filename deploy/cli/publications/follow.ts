@@ -7,7 +7,7 @@ import { findEdition } from '../../../pipelines/editions/editions.ts';
 import { finalStates, findPublication, type Publication } from '../../../pipelines/editions/publications.ts';
 import { temporalBlock } from '../../../pipelines/runtime/config.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
-import { makeTemporal } from '../../../pipelines/runtime/temporal.ts';
+import { makeTemporal, temporalAccess } from '../../../pipelines/runtime/temporal.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { type FetchResult, publicationQueue, publishWorkflowId } from '../../../workflows/publication/messages.ts';
 import type { ScheduledRun } from '../../../workflows/publication/schedule.ts';
@@ -35,9 +35,10 @@ export interface Follow {
  * @throws CommandError when the server does not answer
  */
 export async function connectTemporal(context: CommandContext): Promise<Client> {
-  const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = context.configuration(temporalBlock);
+  const config = context.configuration(temporalBlock);
+  const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = config;
   try {
-    const client = await makeTemporal(TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE);
+    const client = await makeTemporal(temporalAccess(TEMPORAL_ADDRESS, config), TEMPORAL_NAMESPACE);
     context.onEnd(() => client.connection.close());
     return client;
   } catch (error) {

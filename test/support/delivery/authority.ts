@@ -4,14 +4,17 @@ import type { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import type { Certificate } from '../../../deploy/local/demo/receiver.ts';
 
-/** A certificate authority for receivers on this machine. Only a process that is configured to trust it does so. */
+/**
+ * A certificate authority for servers and clients on this machine. Only a process that is configured to trust it does
+ * so.
+ */
 export interface Authority {
   caPem: string;
   issue: (options: CertificateOptions) => Promise<Certificate>;
 }
 
 interface CertificateOptions {
-  /** DNS names and IP addresses that the certificate is for. */
+  /** DNS names and IP addresses that the certificate is for. The first one is also its subject. */
   names: readonly string[];
   notBefore?: Date;
   notAfter?: Date;
@@ -55,7 +58,7 @@ async function issue(issuer: string, signingKey: webcrypto.CryptoKey, options: C
     signingKey,
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth]),
       new x509.SubjectAlternativeNameExtension(
         options.names.map((name) => ({
           type: /^[0-9.]+$|:/.test(name) ? ('ip' as const) : ('dns' as const),

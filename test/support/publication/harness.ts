@@ -94,7 +94,7 @@ export class PublicationHarness {
     const dependencies: PublicationEngines = {
       stream,
       clickhouse: stream.clickhouse,
-      clickhouseUrl: stream.environment.CLICKHOUSE_URL!,
+      clickhouseTarget: stream.environment.CLICKHOUSE_URL!,
       client,
       archive: await openArchive(stream.archiveUrl, workDir),
       workDir,

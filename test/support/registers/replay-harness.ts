@@ -67,7 +67,7 @@ export class ReplayHarness {
 
   planDependencies(): PlanDependencies {
     const { pool, environment } = this.stream;
-    return { pool, archive: this.archive, clickhouseUrl: environment.CLICKHOUSE_URL!, workDir: this.workDir };
+    return { pool, archive: this.archive, clickhouseTarget: environment.CLICKHOUSE_URL!, workDir: this.workDir };
   }
 
   /**

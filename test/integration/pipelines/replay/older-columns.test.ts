@@ -116,7 +116,7 @@ test('rows of a release with other columns are stored as they were at first, so 
   const verified = async (lastFull: number) => {
     await untilMaterialised(loop.failures);
     const input: VerifyInput = {
-      ...{ register, edition: files.length, clickhouseUrl: harness.environment.CLICKHOUSE_URL!, changeFiles: files },
+      ...{ register, edition: files.length, clickhouseTarget: harness.environment.CLICKHOUSE_URL!, changeFiles: files },
       ...{ lastFull, publication: null, publicationNote: null },
       tables: servingTables,
     };

@@ -1,0 +1,63 @@
+import { createSecureContext } from 'node:tls';
+import { readTlsFiles, type TlsFiles } from './tls.ts';
+
+/**
+ * Returns what is wrong between settings of one engine, which a schema of single settings cannot express: one line for
+ * each problem, with the names of the settings and without their values. The settings of all engines end alike.
+ */
+export function settingProblems(configuration: unknown): string[] {
+  // Kafka has more kinds of login than the others, so its folder checks its own settings.
+  const settings = Object.fromEntries(
+    Object.entries(configuration as Record<string, unknown>).filter(([name]) => !name.startsWith('KAFKA_')),
+  );
+  const isSet = (name: string) => settings[name] !== undefined;
+  const problems: string[] = [];
+  const needs = (ending: string, other: string) => {
+    for (const name of Object.keys(settings)) {
+      const wanted = name.slice(0, -ending.length) + other;
+      if (name.endsWith(ending) && isSet(name) && !isSet(wanted)) problems.push(`${wanted}: is needed beside ${name}`);
+    }
+  };
+  needs('_CERT_FILE', '_KEY_FILE');
+  needs('_KEY_FILE', '_CERT_FILE');
+  needs('_USERNAME', '_PASSWORD');
+  needs('_PASSWORD', '_USERNAME');
+  // Without this, a forgotten TEMPORAL_TLS would send the API key in plain text.
+  const needsTls = Object.keys(settings).find((name) => /^TEMPORAL_(TLS_|API_KEY)/.test(name) && isSet(name));
+  if (needsTls !== undefined && settings.TEMPORAL_TLS !== true)
+    problems.push(`TEMPORAL_TLS: must be 1 beside ${needsTls}`);
+  for (const name of Object.keys(settings).filter((each) => each.endsWith('_USERNAME') && isSet(each))) {
+    const address = `${name.slice(0, -'_USERNAME'.length)}_URL`;
+    if (/\/\/[^/]*@/.test(String(settings[address])))
+      problems.push(`${name}: ${address} also holds a user; leave one out`);
+  }
+  for (const name of Object.keys(settings).filter((each) => each.endsWith('_TOKEN') && isSet(each))) {
+    const user = `${name.slice(0, -'_TOKEN'.length)}_USERNAME`;
+    if (isSet(user)) problems.push(`${name}: cannot be set together with ${user}`);
+  }
+  return [...problems, ...fileProblems(settings)];
+}
+
+const fileEnding = /_(CA|CERT|KEY)_FILE$/;
+
+/** Reads the files of each engine as its client will read them. */
+function fileProblems(settings: Record<string, unknown>): string[] {
+  const prefixes = new Set(
+    Object.keys(settings)
+      .filter((name) => fileEnding.test(name) && settings[name] !== undefined)
+      .map((name) => name.replace(fileEnding, '')),
+  );
+  return [...prefixes].flatMap((prefix) => {
+    const file = (kind: string) => settings[`${prefix}_${kind}_FILE`] as string | undefined;
+    return unusable(`${prefix}_…_FILE`, { ca: file('CA'), cert: file('CERT'), key: file('KEY') });
+  });
+}
+
+function unusable(name: string, files: TlsFiles): string[] {
+  try {
+    createSecureContext(readTlsFiles(files));
+    return [];
+  } catch (error) {
+    return [`${name}: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
