@@ -9,6 +9,7 @@ import { checkTargetUrl, resolveTarget } from '../pipelines/runtime/egress/targe
 import { answerHealth, makeMetrics, pathOf, startHealth, stopping } from '../pipelines/runtime/health.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLineLogger, makeLogger } from '../pipelines/runtime/log.ts';
+import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { Notifications } from '../pipelines/runtime/notifications.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, sealSecret } from '../pipelines/runtime/secrets.ts';
@@ -180,7 +181,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('event streams', () => streams.stop());
   // Streams stop after the drain: their clients connect again at once, and must reach another process.
   lifecycle.onStop('drain', () => serving.drain(config.STOP_DRAIN_MS));
-  health.readyWhen(makeReadiness({ catalogue, clickhouse, lostData, required: config.REQUIRED_REGISTERS }));
+  const schemaLevel = new SchemaLevel(pool, clickhouse);
+  const required = config.REQUIRED_REGISTERS;
+  health.readyWhen(makeReadiness({ catalogue, clickhouse, lostData, schemaLevel, required }));
   log.info({ ...readBuild(), port: serving.port, healthPort: health.port }, 'listening');
   // Without this, the first search would wait some seconds for the names. If it fails, the first search tries again.
   names.load().catch((error: unknown) => log.warn({ err: error }, 'the names of companies were not read at the start'));

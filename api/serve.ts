@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '../pipelines/runtime/clickhouse.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
+import type { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import type { RegisterName } from '../schemas/registers.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { LostDataWatch } from './lost-data-watch.ts';
@@ -179,22 +180,27 @@ interface ReadinessDependencies {
   catalogue: Catalogue;
   clickhouse: ClickHouseClient;
   lostData: Pick<LostDataWatch, 'problem' | 'forget'>;
+  schemaLevel: Pick<SchemaLevel, 'problem'>;
   required: readonly RegisterName[];
 }
 
 /**
  * Makes a check that returns null when this process is ready for look-ups. Otherwise the check returns a text: which
- * store does not answer, which required registers were never loaded, or which served data ClickHouse lost.
+ * store does not answer or has an older schema, which required registers were never loaded, or which served data
+ * ClickHouse lost.
  */
 export function makeReadiness(dependencies: ReadinessDependencies): () => Promise<string | null> {
-  const { catalogue, clickhouse, lostData, required } = dependencies;
+  const { catalogue, clickhouse, lostData, schemaLevel, required } = dependencies;
   return async () => {
+    // A store that does not answer at all is found below.
+    const older = await schemaLevel.problem().catch(() => null);
+    if (older !== null) return older;
     const served = await catalogue.snapshot().catch(() => null);
     if (served === null) return 'PostgreSQL does not answer';
     const missing = required.filter((register) => served[register] === undefined);
     if (missing.length > 0) return `no materialised edition yet of: ${missing.join(', ')}`;
     const answer = await clickhouse.ping();
-    if (answer.success) return lostData.problem();
+    if (answer.success) return (await schemaLevel.problem()) ?? (await lostData.problem());
     lostData.forget();
     return 'ClickHouse does not answer';
   };

@@ -24,6 +24,7 @@ import { makeKafka } from '../pipelines/runtime/kafka.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../pipelines/runtime/log.ts';
 import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
+import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
 import { makeTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
@@ -90,6 +91,9 @@ await lifecycle.run(async () => {
     connections: 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const schemaLevel = new SchemaLevel(pool, clickhouse);
+  health.readyWhen(() => schemaLevel.problem());
+  await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
   const temporal = temporalAccess(configuration.TEMPORAL_ADDRESS, configuration);
   const client = await makeTemporal(temporal, configuration.TEMPORAL_NAMESPACE);
   lifecycle.onStop('temporal client', () => client.connection.close());
@@ -138,7 +142,7 @@ await lifecycle.run(async () => {
   health.readyWhen(async () => {
     if (!publication.isRunning()) return 'the worker does not poll yet';
     await pool.query('SELECT 1');
-    return publication.problem();
+    return (await schemaLevel.problem()) ?? publication.problem();
   });
 });
 

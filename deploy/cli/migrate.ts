@@ -3,38 +3,49 @@ import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../../
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
+import { withMigrationLock } from '../../pipelines/runtime/migrations/lock.ts';
 import { prepareStreams } from '../../pipelines/stream/prepare.ts';
 import { connectRegistry, registryAccess } from '../../pipelines/stream/registry.ts';
 import { connectSchemaImport, restoreSchemas, SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
 import { outputsOf } from '../../pipelines/stream/topics.ts';
 import { registerNames } from '../../schemas/registers.ts';
-import type { PadronCommand } from './arguments.ts';
+import { type PadronCommand, wholeNumber } from './arguments.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 
 const schemaSettings = kafkaBlock.extend({ ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL });
 const migrationSettings = databaseBlock.extend(clickhouseBlock.shape).extend(schemaSettings.shape);
+
+/** How long `--lock-wait` is when it is not given: ten minutes, as long as one statement may take. */
+const defaultLockWaitSeconds = 600;
 
 /** Adds `padron migrate`, which makes the tables, schemas and topics of all processes, or brings them up to date. */
 export function addMigrateCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('migrate')
     .description('Brings databases, schemas and topics up to date. Run it before a new release starts; repeatable.')
+    .option('--lock-wait <seconds>', 'how long to wait for another migration', wholeNumber, defaultLockWaitSeconds)
+    .remarks('One migration runs at a time. A second one says for whom it waits, and then finds its work done.')
     .examples('migrate')
-    .action(async (options: OutputOptions) => {
+    .action(async (options: OutputOptions & { lockWait: number }) => {
       const config = context.configuration(migrationSettings);
-      const applied = await migratePostgres(config.DATABASE_URL);
-      context.note(`PostgreSQL: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
-      await migrateClickhouse(clickhouseAccess(config));
-      context.note('ClickHouse: up to date');
-      const schemas = await prepareStreams({
-        kafka: makeKafka(config.KAFKA_BROKERS, 'padron-migrate', makeLogger('migrate', 'fatal')),
-        registry: connectRegistry(registryAccess(config)),
-        pool: context.pool(),
-        archiveUrl: config.ARCHIVE_URL,
-        prefix: config.KAFKA_TOPIC_PREFIX,
+      const lock = { waitMs: options.lockWait * 1_000, note: (line: string) => context.note(line) };
+      const done = await withMigrationLock(config.DATABASE_URL, lock, async (client, lost) => {
+        const postgres = await migratePostgres(client);
+        context.note(`PostgreSQL: ${postgres.length === 0 ? 'up to date' : postgres.join(', ')}`);
+        await migrateClickhouse(clickhouseAccess(config), lost);
+        context.note('ClickHouse: up to date');
+        lost.throwIfAborted();
+        const schemas = await prepareStreams({
+          kafka: makeKafka(config.KAFKA_BROKERS, 'padron-migrate', makeLogger('migrate', 'fatal')),
+          registry: connectRegistry(registryAccess(config)),
+          pool: context.pool(),
+          archiveUrl: config.ARCHIVE_URL,
+          prefix: config.KAFKA_TOPIC_PREFIX,
+        });
+        context.note(`Kafka: topics and schemas of ${Object.keys(schemas).length} registers are there`);
+        return { postgres, schemas };
       });
-      context.note(`Kafka: topics and schemas of ${Object.keys(schemas).length} registers are there`);
-      context.show(options, { postgres: applied, schemas }, 'Everything is up to date.');
+      context.show(options, done, 'Everything is up to date.');
     });
 }
 

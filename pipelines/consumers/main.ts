@@ -17,6 +17,7 @@ import { makeMetrics, startHealth } from '../runtime/health.ts';
 import { makeKafka } from '../runtime/kafka.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { makeLogger } from '../runtime/log.ts';
+import { SchemaLevel } from '../runtime/migrations/level.ts';
 import { makePool } from '../runtime/postgres.ts';
 import { makeLazyTemporal, temporalAccess } from '../runtime/temporal.ts';
 import { startTracing } from '../runtime/tracing/start.ts';
@@ -77,6 +78,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     connections: 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const schemaLevel = new SchemaLevel(pool, clickhouse);
+  health.readyWhen(() => schemaLevel.problem());
+  await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
   const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-consumers', log);
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka offsets', () => offsets.close());
@@ -135,5 +139,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     loops.push(loop);
     lifecycle.onStop(`loop ${name}`, () => loop.stop());
   }
-  health.readyWhen(() => loops.map((loop) => loop.ready()).find((problem) => problem !== null) ?? null);
+  health.readyWhen(
+    async () =>
+      (await schemaLevel.problem()) ?? loops.map((loop) => loop.ready()).find((problem) => problem !== null) ?? null,
+  );
 });

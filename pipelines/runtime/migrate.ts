@@ -1,76 +1,95 @@
-import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { promisify, stripVTControlCharacters } from 'node:util';
+import { stripVTControlCharacters } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { runner } from 'node-pg-migrate';
+import type { Client } from 'pg';
 import { currentViews } from '../../schemas/clickhouse/current-views.ts';
 import { databaseEngineOf, withReplicatedFiles } from '../../schemas/clickhouse/replicated.ts';
 import { type ClickhouseTarget, clickhouseAccessOf, makeClickhouse } from './clickhouse.ts';
+import { hasLaterSchema } from './migrations/level.ts';
+import { withMigrationLock } from './migrations/lock.ts';
 
 /*
  * Applies numbered forward-only migrations by maintained libraries. Every statement is repeatable, so a run that died
- * half way is run again. Two runs at once are safe: PostgreSQL has a lock; for ClickHouse see `migrateClickhouse`.
+ * half way is run again. Callers hold the lock of migrations/lock.ts, so that one run works at a time in both stores.
  */
 
 const folder = (engine: string) => fileURLToPath(new URL(`../../schemas/${engine}`, import.meta.url));
+
+/** This is long because a migration may copy a table: two million rows took 40 s on a busy machine. */
+const migrationTimeoutMs = 600_000;
 
 class MigrationError extends Error {
   override name = 'MigrationError';
   readonly code = 'migration_failed';
 }
 
-/** Applies the files in schemas/postgres, each in one transaction. Returns the names of the files that were new. */
-export async function migratePostgres(databaseUrl: string): Promise<string[]> {
+/**
+ * Applies the files in schemas/postgres, each in one transaction. If the process dies, PostgreSQL undoes the file at
+ * which it was. Returns the names of the files that were new.
+ * @param database the session that holds the lock, or an address, for which the lock is taken and released again
+ */
+export async function migratePostgres(database: string | Client): Promise<string[]> {
   const silent = () => {};
+  if (typeof database === 'string') {
+    return withMigrationLock(database, { waitMs: migrationTimeoutMs, note: silent }, (client) =>
+      migratePostgres(client),
+    );
+  }
   const applied = await runner({
-    databaseUrl,
+    dbClient: database,
     dir: folder('postgres'),
     direction: 'up',
     migrationsTable: 'schema_migration',
     checkOrder: true,
     singleTransaction: false,
-    advisoryLockMode: 'wait',
+    // The session has the lock already.
+    noLock: true,
     logger: { info: silent, warn: silent, error: silent },
   });
   return applied.map((migration) => migration.name);
 }
 
-/** This is long because a migration may copy a table: two million rows took 40 s on a busy machine. */
-const migrationTimeoutMs = 600_000;
 const pingTimeoutMs = 10_000;
 
 /**
  * Applies the files in schemas/clickhouse, then makes the views of all registers anew. Makes the database if it is
- * missing, and refuses a file that was changed after it had been applied. Two runs may execute the same files at once,
- * because ClickHouse has no lock:
- * - The files' statements have IF NOT EXISTS.
- * - Both runs record a file's version. The next run reads the two records as one.
- * - A run fails if it needs a table that a later file has dropped in the other run. A failed run is repeated once, and
- *   then skips the files that the other run has recorded.
+ * missing, and refuses a file that was changed after it had been applied. ClickHouse has no transactions: a run that
+ * died leaves the first statements of a file. The next run executes the whole file again, and the file's statements
+ * allow that (`IF NOT EXISTS`).
+ * Does nothing when a later release has migrated the store: the library would refuse files that it does not know, and a
+ * return to this release must not fail because of them.
+ * @param stop ends the run when it is aborted
  * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
-export async function migrateClickhouse(clickhouseUrl: ClickhouseTarget): Promise<void> {
-  await requireAnswer(clickhouseUrl);
-  await applyFiles(clickhouseUrl).catch(() => applyFiles(clickhouseUrl));
-  await makeViews(clickhouseUrl);
+export async function migrateClickhouse(clickhouseUrl: ClickhouseTarget, stop?: AbortSignal): Promise<void> {
+  stop?.throwIfAborted();
+  if (await isLater(clickhouseUrl)) return;
+  await applyFiles(clickhouseUrl, stop);
+  await makeViews(clickhouseUrl, stop);
 }
 
-async function applyFiles(clickhouseUrl: ClickhouseTarget): Promise<void> {
+async function applyFiles(clickhouseUrl: ClickhouseTarget, stop?: AbortSignal): Promise<void> {
   const home = folder('clickhouse');
-  if (!clickhouseAccessOf(clickhouseUrl).isReplicated) return applyFolder(clickhouseUrl, home);
-  await withReplicatedFiles(home, (replicated) => applyFolder(clickhouseUrl, replicated));
+  if (!clickhouseAccessOf(clickhouseUrl).isReplicated) return applyFolder(clickhouseUrl, home, stop);
+  await withReplicatedFiles(home, (replicated) => applyFolder(clickhouseUrl, replicated, stop));
 }
 
-async function applyFolder(clickhouseUrl: ClickhouseTarget, home: string): Promise<void> {
+async function applyFolder(clickhouseUrl: ClickhouseTarget, home: string, stop?: AbortSignal): Promise<void> {
   const access = clickhouseAccessOf(clickhouseUrl);
   const url = new URL(access.url);
   const database = decodeURIComponent(url.pathname.slice(1)) || 'default';
   const engine = databaseEngineOf(database, access);
-  const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
-  // The library runs in a process of its own, because it ends its process when a statement fails. The password goes
-  // into the environment, because everyone on the machine can see a command line.
-  const run = promisify(execFile)(process.execPath, [program, 'migrate'], {
-    timeout: migrationTimeoutMs,
+  // The library runs in a thread of its own, because it exits when a statement fails. A thread also dies with this
+  // process, so nothing works on without the lock.
+  const worker = new Worker(createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js'), {
+    argv: ['migrate'],
+    execArgv: [],
+    stdout: true,
+    stderr: true,
     env: {
       CH_MIGRATIONS_HOST: url.origin,
       CH_MIGRATIONS_USER: access.username ?? (decodeURIComponent(url.username) || 'default'),
@@ -83,31 +102,47 @@ async function applyFolder(clickhouseUrl: ClickhouseTarget, home: string): Promi
       CH_MIGRATIONS_TIMEOUT: String(migrationTimeoutMs),
     },
   });
-  await run.catch(({ stdout, stderr }: { stdout: string; stderr: string }) => {
-    const output = stripVTControlCharacters(`${stdout}${stderr}`.slice(-8_000)).trim();
-    throw new MigrationError(`ClickHouse migrations failed: ${output}`);
-  });
+  const end = () => void worker.terminate();
+  stop?.addEventListener('abort', end, { once: true });
+  const output = Promise.all([text(worker.stdout), text(worker.stderr)]);
+  const [code] = (await once(worker, 'exit')) as [number];
+  stop?.removeEventListener('abort', end);
+  stop?.throwIfAborted();
+  if (code === 0) return;
+  const said = stripVTControlCharacters((await output).join('').slice(-8_000)).trim();
+  throw new MigrationError(`ClickHouse migrations failed: ${said}`);
 }
 
-/** Checks the connection first: the library reports a failed connection in twenty lines. @throws the client's error */
-async function requireAnswer(clickhouseUrl: ClickhouseTarget): Promise<void> {
+/**
+ * Whether a later release has migrated ClickHouse. Asks for an answer first, because the library reports a failed
+ * connection in twenty lines.
+ * @throws the client's error
+ */
+async function isLater(clickhouseUrl: ClickhouseTarget): Promise<boolean> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
-  const answer = await client.ping();
-  await client.close();
-  if (!answer.success) throw answer.error;
+  try {
+    const answer = await client.ping();
+    if (!answer.success) throw answer.error;
+    return await hasLaterSchema(client);
+  } finally {
+    await client.close();
+  }
 }
 
 /**
  * Makes each view anew. If the process dies between two views, some views are new and the others old. Readers can use
  * both, and the next run makes all views again.
  */
-async function makeViews(clickhouseUrl: ClickhouseTarget): Promise<void> {
+async function makeViews(clickhouseUrl: ClickhouseTarget, stop?: AbortSignal): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {
     requestTimeoutMs: migrationTimeoutMs,
     connections: 1,
   });
   try {
-    for (const view of currentViews()) await client.command({ query: view });
+    for (const query of currentViews()) {
+      stop?.throwIfAborted();
+      await client.command({ query });
+    }
   } catch (error) {
     throw new MigrationError(`ClickHouse views failed: ${error instanceof Error ? error.message : String(error)}`);
   } finally {

@@ -85,7 +85,7 @@ test('the packed package runs the example of the README in an empty project', as
     await run('npm', ['pack', '--silent', '--pack-destination', project], { cwd: repositoryRoot });
     const installed = path.join(project, 'node_modules', 'padron');
     mkdirSync(installed, { recursive: true });
-    await run('tar', ['-xzf', path.join(project, 'padron-0.1.0.tgz'), '-C', installed, '--strip-components=1']);
+    await run('tar', ['-xzf', path.join(project, 'padron-0.2.0.tgz'), '-C', installed, '--strip-components=1']);
     // The client's only dependency, which an install would fetch.
     symlinkSync(path.join(repositoryRoot, 'node_modules', 'zod'), path.join(project, 'node_modules', 'zod'));
     const example = /^```js\n([\s\S]*?)^```$/m.exec(readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8'))![1]!;

@@ -97,6 +97,10 @@ export async function migratedClickhouseDatabase(endpoints: Endpoints): Promise<
     }
     // A stack that was not started for a test run has no template.
     if (statements.length === 0) await migrateClickhouse(fresh.CLICKHOUSE_URL);
+    else
+      await client.command({
+        query: `INSERT INTO ${fresh.database}._migrations SELECT * FROM ${templateName}._migrations`,
+      });
   } finally {
     await client.close();
   }
