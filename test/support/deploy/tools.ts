@@ -14,7 +14,7 @@ const { programsDirectory: directory, searchPath, environment } = readLocalConfi
 export const store: ProgramStore = { directory, searchPath, log: console.log };
 
 /** This machine cannot have the tool, so that what it would check stays unchecked. */
-class MissingTool extends Error {
+export class MissingTool extends Error {
   override name = 'MissingTool';
 }
 
@@ -28,14 +28,22 @@ type GoTool = (typeof goNames)[number];
 type DebianTool = keyof typeof debianNames;
 const packageOf: Record<DebianTool, string> = { promtool: 'prometheus' };
 
+export interface ToolContext {
+  skip(note: string): never;
+}
+
+/** Returns the path of a tool. @param context the first argument of the test (see `unlessMissing`) */
+export function toolFor(context: ToolContext, tool: GoTool | DebianTool): Promise<string> {
+  return unlessMissing(context, tool, () => (isGoTool(tool) ? goTool(tool) : debianTool(tool)));
+}
+
 /**
- * Returns the path of a tool. On a machine that cannot have it the test is skipped, and the reason names the tool. With
+ * On a machine that cannot have a tool the test is skipped, and the reason names the tool. With
  * PADRON_DEPLOY_TOOLS=required, as in CI, the test fails instead.
- * @param context the first argument of the test
  */
-export async function toolFor(context: { skip(note: string): never }, tool: GoTool | DebianTool): Promise<string> {
+export async function unlessMissing<T>(context: ToolContext, tool: string, make: () => Promise<T>): Promise<T> {
   try {
-    return await (isGoTool(tool) ? goTool(tool) : debianTool(tool));
+    return await make();
   } catch (error) {
     if (!(error instanceof MissingTool) || environment.PADRON_DEPLOY_TOOLS === 'required') throw error;
     return context.skip(`${tool} is missing: ${error.message}`);
