@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { waitUntil } from '../../../deploy/local/demo/output.ts';
+import { freePort } from '../process/free-port.ts';
 import { rcloneExecutable } from './programs.ts';
 
 /** A real S3 server over a temporary folder. Its credentials are set in the environment, as in production. */
@@ -61,15 +61,4 @@ async function ended(child: ChildProcess): Promise<void> {
   const end = new Promise((resolve) => child.once('close', resolve));
   child.kill('SIGKILL');
   await end;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }

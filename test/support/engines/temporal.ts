@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, type WorkflowBundle } from '@temporalio/worker';
 import { pino } from 'pino';
 import { bundleWorkflows } from '../../../workflows/bundle.ts';
+import { freePort } from '../process/free-port.ts';
 import { temporalTestServerExecutable } from './programs.ts';
 
 let isInstalled = false;
@@ -44,14 +45,6 @@ export async function startTimeSkippingServer(): Promise<TestWorkflowEnvironment
     server.kill();
   };
   return environment;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function accepts(port: number): Promise<boolean> {
