@@ -74,7 +74,7 @@ async function evaluate(image: Containers, code: string): Promise<unknown> {
   return JSON.parse(printed);
 }
 
-it('is built with the production dependencies, their list and no npm', { timeout: 10 * minutes }, async (context) => {
+it('is built with the production dependencies, their list and no npm', async (context) => {
   const image = await built(context);
   const found = await evaluate(
     image,
