@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { LostData } from '../pipelines/replay/lost-data.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { clickhouseAccess, makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccess, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
 import { resolverFor } from '../pipelines/runtime/egress/policy.ts';
 import { checkTargetUrl, resolveTarget } from '../pipelines/runtime/egress/target.ts';
-import { answerHealth, makeMetrics, pathOf, startHealth, stopping } from '../pipelines/runtime/health.ts';
+import { answerHealth, pathOf, startHealth, stopping } from '../pipelines/runtime/health.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLineLogger, makeLogger } from '../pipelines/runtime/log.ts';
+import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../pipelines/runtime/metrics.ts';
 import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { Notifications } from '../pipelines/runtime/notifications.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
@@ -65,6 +66,7 @@ const stopTracing = await startTracing('api', config, log);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('traces', stopTracing);
   const metrics = makeMetrics('api');
+  measureCertificates(metrics, config);
   const health = await startHealth(lifecycle, metrics, config);
   const requestLog = makeLineLogger('api', config.LOG_LEVEL);
   lifecycle.onStop('request log', requestLog.stop);
@@ -76,6 +78,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     connections: config.LOOKUP_IN_FLIGHT + pastGate.inFlight + otherConnections,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
+  measurePool(metrics, pool);
+  // Temporal is not among them: a wake-up that does not reach it is made up by the worker's sweeper.
+  measureEngines(metrics, {
+    postgres: () => pool.query('SELECT 1'),
+    clickhouse: () => pingClickhouse(clickhouse),
+  });
 
   const notifications = new Notifications(pool, [...minuteChannels, eventChannel], log);
   lifecycle.onStop('notifications', () => notifications.stop());

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { openArchive } from '../pipelines/archive/open.ts';
 import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { clickhouseAccess, makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccess, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -19,11 +19,12 @@ import {
   wholeNumber,
 } from '../pipelines/runtime/config.ts';
 import { makeEgressDispatcher } from '../pipelines/runtime/egress/dispatcher.ts';
-import { makeMetrics, startHealth } from '../pipelines/runtime/health.ts';
+import { startHealth } from '../pipelines/runtime/health.ts';
 import { makeKafka } from '../pipelines/runtime/kafka.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../pipelines/runtime/log.ts';
 import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
+import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../pipelines/runtime/metrics.ts';
 import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
 import { makeTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
@@ -31,6 +32,7 @@ import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
 import { connectRegistry, registryAccess } from '../pipelines/stream/registry.ts';
+import { changesTopic, padronReducido } from '../schemas/registers.ts';
 import { addBackupMetric } from './backups.ts';
 import { bundleWorkflows, temporalLogger } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
@@ -82,6 +84,7 @@ await lifecycle.run(async () => {
   // `lifecycle` handles SIGTERM and SIGINT.
   Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
   const metrics = makeMetrics('worker');
+  measureCertificates(metrics, configuration);
   const health = await startHealth(lifecycle, metrics, configuration);
   log.info({ ...build, healthPort: health.port }, 'listening');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
@@ -104,6 +107,14 @@ await lifecycle.run(async () => {
     bundleWorkflows(log),
     publicationDependencies({ pool, clickhouse, client, metrics }),
   ]);
+  const { offsets, prefix } = dependencies.stream;
+  measurePool(metrics, pool);
+  measureEngines(metrics, {
+    postgres: () => pool.query('SELECT 1'),
+    clickhouse: () => pingClickhouse(clickhouse),
+    kafka: () => offsets.ends(changesTopic(prefix, padronReducido.name)),
+    temporal: () => client.workflowService.getSystemInfo({}),
+  });
   const namespace = configuration.TEMPORAL_NAMESPACE;
   const publication = await makePublicationWorker(connection, dependencies, {
     namespace,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { changesTopic, registerNames } from '../../schemas/registers.ts';
+import { changesTopic, padronReducido, registerNames } from '../../schemas/registers.ts';
 import { readBuild } from '../runtime/build.ts';
-import { clickhouseAccess, makeClickhouse } from '../runtime/clickhouse.ts';
+import { clickhouseAccess, makeClickhouse, pingClickhouse } from '../runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -13,10 +13,11 @@ import {
   tracingBlock,
   wholeNumber,
 } from '../runtime/config.ts';
-import { makeMetrics, startHealth } from '../runtime/health.ts';
+import { startHealth } from '../runtime/health.ts';
 import { makeKafka } from '../runtime/kafka.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { makeLogger } from '../runtime/log.ts';
+import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../runtime/metrics.ts';
 import { SchemaLevel } from '../runtime/migrations/level.ts';
 import { makePool } from '../runtime/postgres.ts';
 import { makeLazyTemporal, temporalAccess } from '../runtime/temporal.ts';
@@ -66,6 +67,7 @@ const stopTracing = await startTracing('consumers', config, log);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('traces', stopTracing);
   const metrics = makeMetrics('consumers');
+  measureCertificates(metrics, config);
   const prefix = config.KAFKA_TOPIC_PREFIX;
   const loops: RunningLoop[] = [];
   const health = await startHealth(lifecycle, metrics, config);
@@ -84,6 +86,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-consumers', log);
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka offsets', () => offsets.close());
+  measurePool(metrics, pool);
+  measureEngines(metrics, {
+    postgres: () => pool.query('SELECT 1'),
+    clickhouse: () => pingClickhouse(clickhouse),
+    kafka: () => offsets.ends(changesTopic(prefix, padronReducido.name)),
+  });
 
   const registry = connectRegistry(registryAccess(config));
   const ids = await checkStreams({ kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix });
@@ -123,6 +131,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     },
   };
 
+  // They stop at the same time. One after the other, their waits could be longer than the deadline of the whole stop.
+  lifecycle.onStop('loops', async () => void (await Promise.all(loops.map((loop) => loop.stop()))));
   const loopMetrics = makeLoopMetrics(metrics);
   const sessionTimeoutMs = config.CONSUMER_SESSION_MS;
   for (const name of new Set(config.CONSUMERS)) {
@@ -137,7 +147,6 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       limits: { sessionTimeoutMs, heartbeatMs: sessionTimeoutMs / 10, ...output.limits },
     });
     loops.push(loop);
-    lifecycle.onStop(`loop ${name}`, () => loop.stop());
   }
   health.readyWhen(
     async () =>

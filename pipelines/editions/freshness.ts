@@ -115,6 +115,30 @@ export async function readFreshness(database: Queryable, now: Date = new Date())
   return rows.map((row) => ({ ...row, late: lateness(row, latenessByRegister[row.register], now) }));
 }
 
+/** Time from the first sight of a publication until look-ups show it, beyond which its edition counts as late. */
+const servedInTime = '10 minutes';
+
+/**
+ * Counts the editions of the last 30 days by whether they were served in time. One that is not served yet counts once
+ * its time is over. A correction's time begins with its order.
+ */
+export async function countServed(
+  database: Queryable,
+): Promise<{ register: RegisterName; inTime: number; late: number }[]> {
+  const { rows } = await database.query<{ register: RegisterName; inTime: number; late: number }>(
+    `SELECT register, count(*) FILTER (WHERE materializada_at IS NOT NULL AND NOT is_late) AS "inTime",
+       count(*) FILTER (WHERE is_late) AS late
+     FROM (
+       SELECT e.register, e.materializada_at,
+         COALESCE(e.materializada_at, now()) - COALESCE(p.detected_at, e.detected_at) > $1::interval AS is_late
+       FROM edition e LEFT JOIN publication p ON p.id = e.publication_id
+       WHERE e.detected_at > now() - interval '30 days') AS recent
+     GROUP BY register`,
+    [servedInTime],
+  );
+  return rows;
+}
+
 /**
  * Moves the register's date and its publication's date forward to `fechaDato`, because the site now gives this date to
  * the bytes with the hash `sha256`. Look-ups read the publication's date. No edition is made, and the time of

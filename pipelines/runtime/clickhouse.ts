@@ -140,3 +140,9 @@ const clickhouseTracer: ClickHouseTracer = {
     return done as ReturnType<typeof work>;
   },
 };
+
+/** Rejects if ClickHouse does not answer. The client itself returns the error instead. */
+export async function pingClickhouse(clickhouse: ClickHouseClient): Promise<void> {
+  const answer = await clickhouse.ping();
+  if (!answer.success) throw answer.error;
+}

@@ -1,10 +1,14 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { collectDefaultMetrics, Registry } from 'prom-client';
-import type { Lifecycle } from './lifecycle.ts';
+import { Gauge, type Registry } from 'prom-client';
+import { type Lifecycle, within } from './lifecycle.ts';
+import { scrape } from './metrics.ts';
 
 /** Returns null when the process is ready for work, otherwise what it waits for. */
 type ReadinessCheck = () => Promise<string | null> | string | null;
+
+/** Longest time that a readiness check may take. Supervisors rarely wait longer for /readyz. */
+const checkWaitMs = 3_000;
 
 export interface HealthServer {
   port: number;
@@ -27,16 +31,24 @@ export async function startHealth(
   const readiness = async () => {
     if (lifecycle.isStopping) return stopping;
     try {
-      return await check();
+      return await within(checkWaitMs, Promise.resolve(check()));
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
   };
+  new Gauge({
+    name: 'padron_ready',
+    help: '1 if /readyz would answer 200 now, otherwise 0',
+    registers: [metrics],
+    async collect() {
+      this.set(Number((await readiness()) === null));
+    },
+  });
   const answer = async (path: string | undefined, response: ServerResponse) => {
     if (path === '/healthz') answerHealth(response, null);
     else if (path === '/readyz') answerHealth(response, await readiness());
     else if (path === '/metrics')
-      response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics());
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(await scrape(metrics));
     else response.writeHead(404).end();
   };
   const server = createServer((request, response) => {
@@ -69,15 +81,4 @@ export function answerHealth(response: ServerResponse, problem: string | null): 
 
 export function pathOf({ url }: { url?: string | undefined }): string | undefined {
   return url?.split('?', 1)[0];
-}
-
-/**
- * Makes a process's registry of metrics. Callers pass it on, because there is no global registry. Names of our own
- * metrics start with `padron_`.
- */
-export function makeMetrics(process: string): Registry {
-  const metrics = new Registry();
-  metrics.setDefaultLabels({ process });
-  collectDefaultMetrics({ register: metrics });
-  return metrics;
 }

@@ -12,6 +12,7 @@ import { processNames } from '../../deploy/local/product.ts';
 import { taxpayerAnswer } from '../../schemas/http/taxpayer.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { registerNames } from '../../schemas/registers.ts';
+import { faultsOfMetrics } from '../support/deploy/scraped.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/process/collector.ts';
 import { differences, readHistory, readPublication, readState } from '../support/registers/state.ts';
 
@@ -262,10 +263,7 @@ describe('natural persons', () => {
   });
 
   it('leave no name and no RUC in any log, metric, error, delivery or trace', async () => {
-    for (const name of processNames) {
-      const metrics = await fetch(`${chain.product.healthUrls[name]}/metrics`);
-      answers.push(await metrics.text());
-    }
+    answers.push(...(await scrapeAll()));
     for (const notice of chain.receiver.notices) answers.push(notice.raw.toString('utf8'));
     const texts = [
       collector.text(),
@@ -278,6 +276,25 @@ describe('natural persons', () => {
     }
   });
 });
+
+describe('metrics', () => {
+  it('are all that rules and dashboards read, with good names and few lines', async () => {
+    expect(faultsOfMetrics(await scrapeAll())).toEqual([]);
+  });
+
+  it('show a chain that is well', async () => {
+    const text = (await scrapeAll()).join('\n');
+    const values = [...text.matchAll(/^(padron_ready|padron_engine_up)\{.*\} (\S+)$/gm)];
+    expect(values.length).toBe(3 + 2 + 3 + 4);
+    expect(values.filter(([, , value]) => value !== '1')).toEqual([]);
+  });
+});
+
+function scrapeAll(): Promise<string[]> {
+  return Promise.all(
+    processNames.map(async (name) => (await fetch(`${chain.product.healthUrls[name]}/metrics`)).text()),
+  );
+}
 
 function expectSpecifiedNotice({ headers, body, deliveryId }: Notice): void {
   const notice = body as Record<string, unknown>;

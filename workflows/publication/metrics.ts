@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
+import { countServed, type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { PublicationDependencies } from './activities.ts';
 
@@ -36,6 +36,19 @@ export function makePublicationMetrics(registry: Registry, pool: Pool): Publicat
       for (const { register, state, found } of rows) this.set({ register, state }, found);
     },
   });
+  new Gauge({
+    name: 'padron_editions_last_30_days',
+    help: 'Editions of the last 30 days by whether they were served (in_time, late) within 10 minutes after their publication was seen on the official site',
+    labelNames: ['register', 'served'],
+    registers,
+    async collect() {
+      this.reset();
+      for (const { register, inTime, late } of await countServed(pool)) {
+        this.set({ register, served: 'in_time' }, inTime);
+        this.set({ register, served: 'late' }, late);
+      }
+    },
+  });
   registerGauges(registry, pool);
   return (step, outcome, duration) => {
     steps.inc({ step, outcome });
@@ -56,6 +69,11 @@ function registerGauges(registry: Registry, pool: Pool): void {
       'padron_register_age_seconds',
       'Seconds since the newest publication was published',
       ({ published_at }) => since(published_at),
+    ],
+    [
+      'padron_register_open_seconds',
+      'Seconds since the oldest unfinished edition, correction or publication began',
+      ({ open_since }) => since(open_since),
     ],
     ['padron_register_late', '1 while the register is late', ({ late }) => Number(late.length > 0)],
     [

@@ -10,7 +10,7 @@ import type { Archive } from '../../../pipelines/archive/archive.ts';
 import { openArchive } from '../../../pipelines/archive/open.ts';
 import type { Publication } from '../../../pipelines/editions/publications.ts';
 import { makeEgressDispatcher } from '../../../pipelines/runtime/egress/dispatcher.ts';
-import { makeMetrics } from '../../../pipelines/runtime/health.ts';
+import { makeMetrics } from '../../../pipelines/runtime/metrics.ts';
 import { makeTemporal } from '../../../pipelines/runtime/temporal.ts';
 import { prepareStream } from '../../../pipelines/stream/prepare.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type HealthServer, makeMetrics, startHealth } from '../../../../pipelines/runtime/health.ts';
+import { type HealthServer, startHealth } from '../../../../pipelines/runtime/health.ts';
 import { Lifecycle } from '../../../../pipelines/runtime/lifecycle.ts';
+import { makeMetrics } from '../../../../pipelines/runtime/metrics.ts';
 import { silentLog } from '../../../support/watch/harness.ts';
 
 let lifecycle: Lifecycle;
