@@ -88,6 +88,15 @@ it('renders the production values as the golden files say', async (context) => {
   expect(left, 'Delete the golden files of templates that render nothing.').toEqual([]);
 });
 
+it('hands the rules on as deploy/observability has them, with what Prometheus fills in', async (context) => {
+  const helm = await toolFor(context, 'helm');
+  const rules = readFileSync(path.join(repositoryRoot, 'deploy', 'observability', 'rules.yaml'), 'utf8');
+  expect(rules).toContain('{{ $');
+  const rendered = await render(helm, path.join(chart, 'ci', 'everything-values.yaml'));
+  const indented = rules.trimEnd().replaceAll(/^(?=.)/gm, '  ');
+  expect(rendered.replaceAll(/ +$/gm, '').includes(`\nspec:\n${indented}\n`)).toBe(true);
+});
+
 it('has the version of the package', () => {
   const { version } = JSON.parse(readFileSync(path.join(repositoryRoot, 'package.json'), 'utf8')) as {
     version: string;
