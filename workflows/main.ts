@@ -20,7 +20,8 @@ import {
 } from '../pipelines/runtime/config.ts';
 import { makeEgressDispatcher } from '../pipelines/runtime/egress/dispatcher.ts';
 import { startHealth } from '../pipelines/runtime/health.ts';
-import { makeKafka } from '../pipelines/runtime/kafka.ts';
+import { type ConnectedKafka, connectKafka } from '../pipelines/runtime/kafka/connect.ts';
+import { kafkaConnection } from '../pipelines/runtime/kafka/connection.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../pipelines/runtime/log.ts';
 import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
@@ -103,9 +104,12 @@ await lifecycle.run(async () => {
   const connection = await connectNative(temporal);
   lifecycle.onStop('temporal connection', () => connection.close());
 
+  const kafka = await connectKafka(kafkaConnection(configuration), 'padron-worker', log);
+  lifecycle.onStop('kafka check', kafka.close);
+
   const [workflowBundle, dependencies] = await Promise.all([
     bundleWorkflows(log),
-    publicationDependencies({ pool, clickhouse, client, metrics }),
+    publicationDependencies({ pool, clickhouse, client, metrics }, kafka),
   ]);
   const { offsets, prefix } = dependencies.stream;
   measurePool(metrics, pool);
@@ -153,14 +157,14 @@ await lifecycle.run(async () => {
   health.readyWhen(async () => {
     if (!publication.isRunning()) return 'the worker does not poll yet';
     await pool.query('SELECT 1');
-    return (await schemaLevel.problem()) ?? publication.problem();
+    return (await schemaLevel.problem()) ?? publication.problem() ?? kafka.problem();
   });
 });
 
 async function publicationDependencies(
   engines: Pick<PublicationEngines, 'clickhouse' | 'client' | 'metrics'> & { pool: ReturnType<typeof makePool> },
+  { kafka }: ConnectedKafka,
 ): Promise<PublicationEngines> {
-  const kafka = makeKafka(configuration.KAFKA_BROKERS, 'padron-worker', log);
   const registry = connectRegistry(registryAccess(configuration));
   const prefix = configuration.KAFKA_TOPIC_PREFIX;
   const { pool } = engines;
@@ -182,7 +186,7 @@ async function publicationDependencies(
   return {
     ...engines,
     stream: {
-      ...{ pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
+      ...{ pool, kafka, connection: kafkaConnection(configuration), offsets, registry, prefix, log },
       archiveUrl: configuration.ARCHIVE_URL,
     },
     archive: await openArchive(configuration.ARCHIVE_URL, configuration.WORK_DIR),

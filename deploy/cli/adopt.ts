@@ -57,12 +57,14 @@ async function openStores(context: CommandContext) {
   // The engines' clients are imported only here, because the other commands about editions do not need them.
   const { clickhouseAccess, makeClickhouse } = await import('../../pipelines/runtime/clickhouse.ts');
   const { makeLogger } = await import('../../pipelines/runtime/log.ts');
-  const { makeKafka } = await import('../../pipelines/runtime/kafka.ts');
+  const { connectKafka } = await import('../../pipelines/runtime/kafka/connect.ts');
+  const { kafkaConnection } = await import('../../pipelines/runtime/kafka/connection.ts');
   const { connectOffsets } = await import('../../pipelines/stream/kafka.ts');
   const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-cli', { requestTimeoutMs, connections: 1 });
   context.onEnd(() => clickhouse.close());
   const log = makeLogger('adopt', 'fatal');
-  const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-cli', log);
+  const { kafka, close } = await connectKafka(kafkaConnection(config), 'padron-cli', log);
+  context.onEnd(close);
   const offsets = await connectOffsets(kafka);
   context.onEnd(() => offsets.close());
   return {

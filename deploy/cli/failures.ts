@@ -1,3 +1,4 @@
+import { EngineError } from '../../pipelines/runtime/engines/failure.ts';
 import { CommandError } from './context.ts';
 
 /**
@@ -6,6 +7,9 @@ import { CommandError } from './context.ts';
 export function explain(error: unknown): string {
   if (error instanceof CommandError) return lines(error.message, error.advice);
   if (!(error instanceof Error)) return lines(String(error));
+  if (error instanceof EngineError && !unreachableCodes.includes(error.code)) {
+    return lines(`${error.message}.`, `Check the settings of ${error.engine}.`);
+  }
   const unreachable = unreachableEngine(error);
   if (unreachable !== null)
     return lines(unreachable, 'Start the stack with `npm start`, or check the addresses in the environment.');

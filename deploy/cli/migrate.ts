@@ -1,6 +1,7 @@
 import { clickhouseAccess } from '../../pipelines/runtime/clickhouse.ts';
 import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
-import { makeKafka } from '../../pipelines/runtime/kafka.ts';
+import { connectKafka } from '../../pipelines/runtime/kafka/connect.ts';
+import { kafkaConnection } from '../../pipelines/runtime/kafka/connection.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { withMigrationLock } from '../../pipelines/runtime/migrations/lock.ts';
@@ -35,8 +36,11 @@ export function addMigrateCommand(program: PadronCommand, context: CommandContex
         await migrateClickhouse(clickhouseAccess(config), lost);
         context.note('ClickHouse: up to date');
         lost.throwIfAborted();
+        const log = makeLogger('migrate', 'fatal');
+        const { kafka, close } = await connectKafka(kafkaConnection(config), 'padron-migrate', log);
+        context.onEnd(close);
         const schemas = await prepareStreams({
-          kafka: makeKafka(config.KAFKA_BROKERS, 'padron-migrate', makeLogger('migrate', 'fatal')),
+          kafka,
           registry: connectRegistry(registryAccess(config)),
           pool: context.pool(),
           archiveUrl: config.ARCHIVE_URL,

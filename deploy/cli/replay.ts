@@ -7,6 +7,8 @@ import { writeOutputFile } from '../../pipelines/replay/output-file.ts';
 import { type Bound, type SelectedEdition, selectEditions } from '../../pipelines/replay/plan.ts';
 import { ReplayError } from '../../pipelines/replay/types.ts';
 import { archiveBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
+import { connectKafka } from '../../pipelines/runtime/kafka/connect.ts';
+import { kafkaConnection } from '../../pipelines/runtime/kafka/connection.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { connectRegistry, registryAccess } from '../../pipelines/stream/registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
@@ -162,12 +164,16 @@ async function replay(
   if (into === 'ndjson') return await writeNdjson(exportedChanges(editions), out, report, signal);
   if (into === 'parquet') return await writeParquet(register, exportedChanges(editions), out, report, signal);
   const config = context.configuration(kafkaBlock);
+  const connection = kafkaConnection(config);
+  const log = makeLogger('replay', 'fatal');
+  // A wrong setting ends the command here. The producer would retry for minutes.
+  await (await connectKafka(connection, 'padron-cli', log)).close();
   const stream = {
     pool: context.pool(),
-    brokers: config.KAFKA_BROKERS,
+    connection,
     registry: connectRegistry(registryAccess(config)),
     prefix: config.KAFKA_TOPIC_PREFIX,
-    log: makeLogger('replay', 'fatal'),
+    log,
   };
   return await replayIntoKafka(stream, editions, report, signal);
 }

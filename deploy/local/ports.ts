@@ -65,6 +65,13 @@ interface Claim {
   release(): void;
 }
 
+/** Claims so many free loopback ports, for engines that a test starts itself. */
+export async function claimPorts(count: number): Promise<{ ports: number[]; release(): void }> {
+  const claims: Claim[] = [];
+  while (claims.length < count) claims.push(await claimAny());
+  return { ports: claims.map(({ port }) => port), release: () => claims.forEach((claim) => void claim.release()) };
+}
+
 async function claimAny(): Promise<Claim> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const claim = await claimIfFree(randomInt(lowestPort, highestPort + 1));

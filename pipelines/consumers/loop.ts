@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { readRecordsFast } from '../stream/fetched-records.ts';
-import { connectOffsets } from '../stream/kafka.ts';
+import { connectOffsets, isAway } from '../stream/kafka.ts';
 import { type LoopLimits, type LoopOptions, loopLimits } from './batch.ts';
 import { LagWatch, Membership } from './membership.ts';
 import { PartitionWork } from './partition-work.ts';
@@ -27,18 +28,36 @@ export async function runLoop(options: LoopOptions) {
     if (!stopping) options.onFailure(error);
   };
   consumer.on(consumer.events.CRASH, ({ payload }) => {
-    // If `restart` is true, the client begins again by itself, for example after a broker went away. If it is false,
-    // the client stops for good.
-    if (!payload.restart) fail(payload.error);
+    // If `restart` is true, the client begins again by itself. If it is false, the client has stopped for good, even
+    // after some errors of a broker that went away.
+    if (payload.restart || stopping) return;
+    if (isAway(payload.error)) void restart();
+    else fail(payload.error);
   });
-  await consumer.connect();
-  await consumer.subscribe({ topics: names, fromBeginning: true });
-  await consumer.run({
-    autoCommit: false,
-    eachBatchAutoResolve: false,
-    partitionsConsumedConcurrently: limits.concurrentPartitions,
-    eachBatch: (payload: EachBatchPayload) => work.take(payload, fail),
-  });
+  const start = async () => {
+    await consumer.connect();
+    await consumer.subscribe({ topics: names, fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: limits.concurrentPartitions,
+      eachBatch: (payload: EachBatchPayload) => work.take(payload, fail),
+    });
+  };
+  /** Goes on until the brokers are back. The reason is in the log, and /readyz says that the group is not joined. */
+  const restart = async (): Promise<void> => {
+    await sleep(limits.retryFirstMs);
+    if (stopping) return;
+    log.warn({ group }, 'the consumer stopped because brokers were away, and begins again');
+    try {
+      await start();
+      if (stopping) await consumer.disconnect();
+    } catch (error) {
+      if (isAway(error)) return restart();
+      fail(error as Error);
+    }
+  };
+  await start();
   const lagWatch = new LagWatch({
     offsets,
     group,

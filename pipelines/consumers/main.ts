@@ -14,7 +14,8 @@ import {
   wholeNumber,
 } from '../runtime/config.ts';
 import { startHealth } from '../runtime/health.ts';
-import { makeKafka } from '../runtime/kafka.ts';
+import { connectKafka } from '../runtime/kafka/connect.ts';
+import { kafkaConnection } from '../runtime/kafka/connection.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { makeLogger } from '../runtime/log.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../runtime/metrics.ts';
@@ -83,7 +84,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const schemaLevel = new SchemaLevel(pool, clickhouse);
   health.readyWhen(() => schemaLevel.problem());
   await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
-  const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-consumers', log);
+  const { kafka, problem, close } = await connectKafka(kafkaConnection(config), 'padron-consumers', log);
+  lifecycle.onStop('kafka check', close);
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka offsets', () => offsets.close());
   measurePool(metrics, pool);
@@ -148,8 +150,10 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     });
     loops.push(loop);
   }
-  health.readyWhen(
-    async () =>
-      (await schemaLevel.problem()) ?? loops.map((loop) => loop.ready()).find((problem) => problem !== null) ?? null,
-  );
+  health.readyWhen(async () => {
+    const waits =
+      (await schemaLevel.problem()) ?? loops.map((loop) => loop.ready()).find((one) => one !== null) ?? null;
+    // A loop that lost its broker knows only that it has left the group. The check knows why.
+    return waits === null ? null : ((await problem()) ?? waits);
+  });
 });

@@ -183,7 +183,7 @@ class CollectedBytes extends ByteWriter {
  * @throws StreamError
  */
 export async function replayIntoKafka(
-  dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  dependencies: Pick<ProduceDependencies, 'pool' | 'connection' | 'registry' | 'prefix' | 'log'>,
   editions: readonly SelectedEdition[],
   report: (rows: number) => void,
   signal: AbortSignal,

@@ -69,6 +69,23 @@ export const kafkaBlock = z.object({
     .string()
     .regex(/^[a-z0-9._-]*$/)
     .default(''),
+  /** Whether connections to the brokers use TLS. */
+  KAFKA_TLS: flag.default(false),
+  /** PEM file of the authorities that sign the brokers' certificates. Without it, the usual authorities are trusted. */
+  KAFKA_TLS_CA_FILE: z.string().min(1).optional(),
+  /** PEM files of our certificate and its key. Only brokers that ask their clients for a certificate need them. */
+  KAFKA_TLS_CERT_FILE: z.string().min(1).optional(),
+  KAFKA_TLS_KEY_FILE: z.string().min(1).optional(),
+  /** How clients log in to the brokers. Without it there is no login. */
+  KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer']).optional(),
+  /** The login of `plain` and `scram-…`. */
+  KAFKA_SASL_USERNAME: z.string().min(1).optional(),
+  KAFKA_SASL_PASSWORD: z.string().min(1).optional(),
+  /** Where the login of `oauthbearer` gets its tokens, by the OAuth grant of client credentials. */
+  KAFKA_OAUTH_TOKEN_URL: z.url({ protocol: /^https?$/ }).optional(),
+  KAFKA_OAUTH_CLIENT_ID: z.string().min(1).optional(),
+  KAFKA_OAUTH_CLIENT_SECRET: z.string().min(1).optional(),
+  KAFKA_OAUTH_SCOPE: z.string().min(1).optional(),
   ...registryBlock.shape,
 });
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
+import { kafkaError } from '../runtime/kafka/reasons.ts';
 
 /**
  * Reads a topic's offsets without consuming it. Each result lists one offset per partition, in order of partition.
@@ -65,6 +66,25 @@ export async function untilSettled<Result>(
   }
 }
 
+const awayErrors = new Set([
+  'KafkaJSConnectionError',
+  'KafkaJSConnectionClosedError',
+  'KafkaJSRequestTimeoutError',
+  'KafkaJSBrokerNotFound',
+  'KafkaJSGroupCoordinatorNotFound',
+  'KafkaJSLockTimeout',
+  'KafkaJSMetadataNotLoaded',
+]);
+
+/**
+ * Whether the client failed because brokers were away or a group's coordinator moved. The client itself takes some of
+ * these errors for final, such as that no broker knew the coordinator at the moment when a broker stopped.
+ */
+export function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return awayErrors.has(error.name) || isTransient(error) || isAway(error.cause);
+}
+
 function byPartition(pairs: readonly (readonly [number, string])[]): number[] {
   const result: number[] = new Array(pairs.length).fill(0);
   for (const [partition, offset] of pairs) result[partition] = Number(offset);
@@ -106,7 +126,8 @@ export class KafkaChunkSender {
       const producer = this.#producer;
       this.#producer = undefined;
       await producer?.disconnect().catch(() => {});
-      throw new StreamError('send_failed', `Kafka did not acknowledge a chunk for ${topic}`, {
+      const { message } = kafkaError(error, 'its brokers');
+      throw new StreamError('send_failed', `Kafka did not acknowledge a chunk for ${topic}. ${message}`, {
         retryable: true,
         cause: error,
       });

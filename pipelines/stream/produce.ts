@@ -15,6 +15,7 @@ import {
 import { readHead } from '../editions/heads.ts';
 import { findPublication } from '../editions/publications.ts';
 import type { RunJob } from '../runtime/job-process.ts';
+import type { KafkaConnection } from '../runtime/kafka/connection.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { KafkaChunkSender, replayHeader, StreamError, type StreamOffsets } from './kafka.ts';
@@ -27,8 +28,8 @@ import { changesOutput, editionsOutput, type Output } from './topics.ts';
 export interface ProduceDependencies {
   pool: Pool;
   kafka: Kafka;
-  /** Brokers as host:port, separated by commas. The producer runs in its own process and makes its own connection. */
-  brokers: string;
+  /** How the producer reaches Kafka. It runs in its own process and makes its own connection. */
+  connection: KafkaConnection;
   offsets: StreamOffsets;
   registry: SchemaRegistry;
   prefix: string;
@@ -192,7 +193,7 @@ async function knownEdition(pool: Pool, register: RegisterName, edition: number)
 
 /** Sends the records of an edition's change file, with the schema that the file was written with. */
 async function sendChangeFile(
-  dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix'>,
+  dependencies: Pick<ProduceDependencies, 'pool' | 'connection' | 'registry' | 'prefix'>,
   row: Edition,
   input: Pick<ProduceInput, 'changeFile' | 'run'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
   report: (progress: ProducerProgress) => void,
@@ -201,7 +202,7 @@ async function sendChangeFile(
   const output = changesOutput(dependencies.prefix, row.register);
   const { partitions } = await readHead(dependencies.pool, row.register);
   const job = {
-    brokers: dependencies.brokers,
+    connection: dependencies.connection,
     topic: output.topic,
     edition: row.number,
     schemaId: await schemaIdOfFile(dependencies.registry, output, input.changeFile),
@@ -263,7 +264,7 @@ async function sendEditionRecord(
  * the process dies half way, a repeat sends some records twice. Readers count them once. The catalogue stays as it is.
  */
 export async function replayEdition(
-  dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  dependencies: Pick<ProduceDependencies, 'pool' | 'connection' | 'registry' | 'prefix' | 'log'>,
   input: Pick<ProduceInput, 'register' | 'edition' | 'changeFile'>,
   report: (progress: ProducerProgress) => void,
   signal: AbortSignal,

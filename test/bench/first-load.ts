@@ -6,7 +6,7 @@ import type { Endpoints } from '../../deploy/local/config.ts';
 import { runInChild } from '../../pipelines/diff/child.ts';
 import type { CompareResult } from '../../pipelines/diff/types.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
-import { makeKafka } from '../../pipelines/runtime/kafka.ts';
+import { makeKafka } from '../../pipelines/runtime/kafka/client.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
@@ -57,7 +57,7 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
   await migrateClickhouse(endpoints.CLICKHOUSE_URL);
   const pool = makePool(endpoints.DATABASE_URL, 'bench', 4);
   const clickhouse = makeClickhouse(endpoints.CLICKHOUSE_URL, 'bench', { requestTimeoutMs: 120_000, connections: 2 });
-  const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'bench', log);
+  const kafka = makeKafka({ brokers: endpoints.KAFKA_BROKERS }, 'bench', log);
   const registry = connectRegistry(endpoints.SCHEMA_REGISTRY_URL);
   const prefix = '';
   // The consumers start only once the streams of all registers are ready.
@@ -95,7 +95,7 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
     ),
   );
   await freeze(pool, difference);
-  const stream = { kafka, brokers: endpoints.KAFKA_BROKERS, offsets, registry, prefix };
+  const stream = { kafka, connection: { brokers: endpoints.KAFKA_BROKERS }, offsets, registry, prefix };
   const parts = { pool, ...stream, archiveUrl: endpoints.ARCHIVE_URL, log };
   const changeFile = difference.changeFile.path;
   await stage('publish', () => produceEdition(parts, { register, edition: 1, changeFile }, () => {}, signal));

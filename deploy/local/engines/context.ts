@@ -50,7 +50,10 @@ export function plainEnvironment(searchPath: string): Record<string, string> {
 }
 
 /** Java decodes paths by the locale. In the locale C it does not find a folder whose name has a letter such as ó. */
-export function javaEnvironment({ programs, javaOptions }: EngineContext): Record<string, string> {
+export function javaEnvironment({
+  programs,
+  javaOptions,
+}: Pick<EngineContext, 'programs' | 'javaOptions'>): Record<string, string> {
   return { ...plainEnvironment(programs.searchPath), JDK_JAVA_OPTIONS: javaOptions, LC_ALL: 'C.UTF-8' };
 }
 

@@ -1,4 +1,5 @@
 import { createSecureContext } from 'node:tls';
+import { kafkaSettingProblems } from './kafka-settings.ts';
 import { readTlsFiles, type TlsFiles } from './tls.ts';
 
 /**
@@ -6,10 +7,7 @@ import { readTlsFiles, type TlsFiles } from './tls.ts';
  * each problem, with the names of the settings and without their values. The settings of all engines end alike.
  */
 export function settingProblems(configuration: unknown): string[] {
-  // Kafka has more kinds of login than the others, so its folder checks its own settings.
-  const settings = Object.fromEntries(
-    Object.entries(configuration as Record<string, unknown>).filter(([name]) => !name.startsWith('KAFKA_')),
-  );
+  const settings = configuration as Record<string, unknown>;
   const isSet = (name: string) => settings[name] !== undefined;
   const problems: string[] = [];
   const needs = (ending: string, other: string) => {
@@ -35,7 +33,7 @@ export function settingProblems(configuration: unknown): string[] {
     const user = `${name.slice(0, -'_TOKEN'.length)}_USERNAME`;
     if (isSet(user)) problems.push(`${name}: cannot be set together with ${user}`);
   }
-  return [...problems, ...fileProblems(settings)];
+  return [...problems, ...kafkaSettingProblems(settings), ...fileProblems(settings)];
 }
 
 const fileEnding = /_(CA|CERT|KEY)_FILE$/;

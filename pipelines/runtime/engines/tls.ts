@@ -33,14 +33,21 @@ export function readTlsFiles(files: TlsFiles): TlsTexts {
   for (const name of ['ca', 'cert', 'key'] as const) {
     const path = files[name];
     if (path === undefined) continue;
-    try {
-      texts[name] = readFileSync(path, 'utf8');
-    } catch (error) {
-      const { code = 'unreadable' } = error as { code?: string };
-      throw new TlsFileError(`cannot read ${path} (${code})`);
-    }
+    const text = readText(path);
+    // Node ignores a file of authorities without any certificate, and then trusts nobody without saying why.
+    if (!text.includes('-----BEGIN ')) throw new TlsFileError(`${path} is not a PEM file`);
+    texts[name] = text;
   }
   return texts;
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code = 'unreadable' } = error as { code?: string };
+    throw new TlsFileError(`cannot read ${path} (${code})`);
+  }
 }
 
 /** An agent for HTTPS that reads its files again for every new connection. */

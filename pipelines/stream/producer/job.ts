@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { inOwnProcess, type JobProgram, type RunJob } from '../../runtime/job-process.ts';
+import { kafkaConnectionSchema } from '../../runtime/kafka/connection.ts';
 import { StreamError, type StreamErrorCode } from '../kafka.ts';
 
 /** A job. The producer process gets it as one JSON line on standard input, and ends when standard input closes. */
 export const jobSchema = z.object({
-  brokers: z.string(),
+  connection: kafkaConnectionSchema,
   topic: z.string(),
   edition: z.number().int().positive(),
   /** Registry id of the schema in the change file. */

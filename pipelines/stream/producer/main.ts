@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sha256OfFile } from '../../archive/local-copies.ts';
 import { type ChangeBlock, openChangeFile } from '../../changes/change-file.ts';
-import { makeKafka } from '../../runtime/kafka.ts';
+import { makeKafka } from '../../runtime/kafka/client.ts';
 import { makeLogger } from '../../runtime/log.ts';
 import { KafkaChunkSender, StreamError } from '../kafka.ts';
 import { jobSchema, type ProducerJob, type ProducerMessage } from './job.ts';
@@ -54,7 +54,7 @@ async function produce(job: ProducerJob): Promise<void> {
   const state: SendState = { rows: 0, blocks: 0 };
   let rowsByPartition: number[];
   const timer = reportEvery(job, state);
-  const kafka = makeKafka(job.brokers, 'padron-producer', makeLogger('producer', 'warn'));
+  const kafka = makeKafka(job.connection, 'padron-producer', makeLogger('producer', 'warn'));
   const sender = new KafkaChunkSender(kafka);
   try {
     // The file is checked before the first record is sent, because records in Kafka cannot be taken back.

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Chain, startChain } from '../../../deploy/local/demo/chain.ts';
-import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
+import { makeKafka } from '../../../pipelines/runtime/kafka/client.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { prepareStream } from '../../../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../../../pipelines/stream/registry.ts';
@@ -68,7 +68,7 @@ function listsOf({ customers, companies }: DeliveryChainOptions): string[][] {
 
 async function schemaId({ stack }: Chain, pool: Pool): Promise<number> {
   const { KAFKA_BROKERS, SCHEMA_REGISTRY_URL, ARCHIVE_URL } = stack.endpoints;
-  const kafka = makeKafka(KAFKA_BROKERS, 'load', silentLog);
+  const kafka = makeKafka({ brokers: KAFKA_BROKERS }, 'load', silentLog);
   const registry = connectRegistry(SCHEMA_REGISTRY_URL);
   const ids = await prepareStream({ kafka, registry, pool, archiveUrl: ARCHIVE_URL, prefix: '' }, 'padron_reducido');
   return ids.changes;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompressionTypes, type Producer } from 'kafkajs';
-import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
+import { makeKafka } from '../../../pipelines/runtime/kafka/client.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { eventId } from '../../../pipelines/watch/match.ts';
 import { deliveryId } from '../../../pipelines/webhooks/delivery-log.ts';
@@ -57,7 +57,7 @@ export class Load {
   }
 
   static async start(pool: Pool, brokers: string, schemaId: number, customers: readonly Customer[]): Promise<Load> {
-    const producer = makeKafka(brokers, 'chaos-load', silentLog).producer({ allowAutoTopicCreation: false });
+    const producer = makeKafka({ brokers }, 'chaos-load', silentLog).producer({ allowAutoTopicCreation: false });
     await producer.connect();
     return new Load(pool, producer, schemaId, customers);
   }

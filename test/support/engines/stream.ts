@@ -13,7 +13,8 @@ import { type BatchHandler, type LoopLimits, makeLoopMetrics } from '../../../pi
 import { type RunningLoop, runLoop } from '../../../pipelines/consumers/loop.ts';
 import { makeMaterializeHandler } from '../../../pipelines/consumers/materialize.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
-import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
+import { makeKafka } from '../../../pipelines/runtime/kafka/client.ts';
+import type { KafkaConnection } from '../../../pipelines/runtime/kafka/connection.ts';
 import { type Logger, makeLogger } from '../../../pipelines/runtime/log.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { connectOffsets, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
@@ -33,7 +34,7 @@ export interface StreamHarness {
   pool: Pool;
   clickhouse: ClickHouseClient;
   kafka: Kafka;
-  brokers: string;
+  connection: KafkaConnection;
   registry: SchemaRegistry;
   offsets: StreamOffsets;
   prefix: string;
@@ -61,10 +62,14 @@ export function streamHarnesses(): () => Promise<StreamHarness> {
   };
 }
 
-/** Prepares topics and schemas for all `registers`; `ids` are the schema ids of the first. */
+/**
+ * Prepares topics and schemas for all `registers`; `ids` are the schema ids of the first. Another Kafka than the
+ * suite's is used by its connection, and processes get its settings from the caller.
+ */
 export async function makeStreamHarness(
   endpoints: Endpoints,
   registers: readonly RegisterName[] = ['padron_reducido'],
+  connection: KafkaConnection = { brokers: endpoints.KAFKA_BROKERS },
 ): Promise<StreamHarness> {
   const database = await migratedDatabase(endpoints);
   const store = await migratedClickhouseDatabase(endpoints);
@@ -74,7 +79,7 @@ export async function makeStreamHarness(
   const log = makeLogger('test', 'fatal');
   const pool = makePool(database.DATABASE_URL, 'test', 4);
   const clickhouse = makeClickhouse(store.CLICKHOUSE_URL, 'test', { requestTimeoutMs: 60_000, connections: 4 });
-  const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'test', log);
+  const kafka = makeKafka(connection, 'test', log);
   const registry = connectRegistry(endpoints.SCHEMA_REGISTRY_URL);
   const prepared = new Map<RegisterName, SchemaIds>();
   for (const register of registers) {
@@ -91,7 +96,7 @@ export async function makeStreamHarness(
     pool,
     clickhouse,
     kafka,
-    brokers: endpoints.KAFKA_BROKERS,
+    connection,
     registry,
     offsets,
     prefix,
@@ -160,8 +165,8 @@ export async function freezeTestEdition(
 }
 
 export function produceDependencies(harness: StreamHarness) {
-  const { pool, kafka, brokers, offsets, registry, prefix, archiveUrl, log } = harness;
-  return { pool, kafka, brokers, offsets, registry, prefix, archiveUrl, log };
+  const { pool, kafka, connection, offsets, registry, prefix, archiveUrl, log } = harness;
+  return { pool, kafka, connection, offsets, registry, prefix, archiveUrl, log };
 }
 
 /** The changes of a first edition with `count` companies. */

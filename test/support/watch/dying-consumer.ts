@@ -5,7 +5,7 @@ import { makeLoopMetrics } from '../../../pipelines/consumers/batch.ts';
 import { runLoop } from '../../../pipelines/consumers/loop.ts';
 import { makeMaterializeHandler } from '../../../pipelines/consumers/materialize.ts';
 import { makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
-import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
+import { makeKafka } from '../../../pipelines/runtime/kafka/client.ts';
 import { makeLogger } from '../../../pipelines/runtime/log.ts';
 import { materializeGroup } from '../../../pipelines/stream/topics.ts';
 import { WriterSchemas } from '../../../pipelines/stream/writer-schemas.ts';
@@ -26,7 +26,7 @@ const metrics = new Registry();
 const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'dying', { requestTimeoutMs: 30_000, connections: 2 });
 const handle = makeMaterializeHandler(clickhouse, metrics);
 await runLoop({
-  kafka: makeKafka(config.KAFKA_BROKERS, 'dying', log),
+  kafka: makeKafka({ brokers: config.KAFKA_BROKERS }, 'dying', log),
   group: materializeGroup(config.KAFKA_TOPIC_PREFIX),
   topics: [{ topic: changesTopic(config.KAFKA_TOPIC_PREFIX, 'padron_reducido'), register: 'padron_reducido' }],
   schemas: new WriterSchemas(async () => null, new Map([['padron_reducido', config.SCHEMA_ID]]), 'as_written'),

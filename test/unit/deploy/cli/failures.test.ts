@@ -4,7 +4,7 @@ import { CommandError } from '../../../../deploy/cli/context.ts';
 import { explain } from '../../../../deploy/cli/failures.ts';
 import { notFound } from '../../../../pipelines/archive/archive.ts';
 import { makeClickhouse } from '../../../../pipelines/runtime/clickhouse.ts';
-import { makeKafka } from '../../../../pipelines/runtime/kafka.ts';
+import { connectKafka } from '../../../../pipelines/runtime/kafka/connect.ts';
 import { makeLogger } from '../../../../pipelines/runtime/log.ts';
 import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
 import { makePool } from '../../../../pipelines/runtime/postgres.ts';
@@ -22,7 +22,7 @@ const requests: Record<string, (port: number) => Promise<unknown>> = {
   PostgreSQL: (port) => makePool(`postgres://u:secret@127.0.0.1:${port}/x`, 'test', 1).query('SELECT 1'),
   'PostgreSQL by a name with two addresses': (port) =>
     makePool(`postgres://u:secret@localhost:${port}/x`, 'test', 1).query('SELECT 1'),
-  Kafka: (port) => makeKafka(`127.0.0.1:${port}`, 'test', makeLogger('test', 'fatal')).admin().connect(),
+  Kafka: (port) => connectKafka({ brokers: `127.0.0.1:${port}` }, 'test', makeLogger('test', 'fatal')),
   ClickHouse: (port) =>
     makeClickhouse(`http://u:secret@127.0.0.1:${port}/x`, 'test', { requestTimeoutMs: 20_000, connections: 1 }).query({
       query: 'SELECT 1',
