@@ -17,7 +17,7 @@ const waitMs = 2_000;
 
 /**
  * Knows whether each store has the schema of this release. A later release's schema is good too, because it keeps what
- * this release uses.
+ * this release uses (schemas/README.md).
  */
 export class SchemaLevel {
   readonly #stores: readonly StoreLevel[];

@@ -8,6 +8,8 @@ const slow = [
   'publication/restored.test.ts',
   'local/stack.test.ts',
   'publication/publication.test.ts',
+  'runtime/migration-kills.test.ts',
+  'cli/migrate.test.ts',
   'publication/bad-input.test.ts',
   'stream/produce.test.ts',
   'consumers/ledger.test.ts',
