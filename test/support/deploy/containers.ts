@@ -42,7 +42,11 @@ export class Containers {
       const folder = mkdtempSync(path.join(tmpdir(), 'padron-containers-'));
       writeFileSync(path.join(folder, 'policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}');
       writeFileSync(path.join(folder, 'registries.conf'), 'unqualified-search-registries = []\n');
-      return new Containers(programs, folder);
+      const containers = new Containers(programs, folder);
+      // A machine may forbid even root to mount, for example inside another container.
+      const { code, output } = await tryRun(...containers.#inside('buildah', ['--version']));
+      if (code !== 0) throw new MissingTool(`they cannot run here: ${output.trim()}`);
+      return containers;
     });
   }
 
