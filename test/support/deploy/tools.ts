@@ -39,7 +39,7 @@ export function toolFor(context: ToolContext, tool: GoTool | DebianTool): Promis
 
 /**
  * On a machine that cannot have a tool the test is skipped, and the reason names the tool. With
- * PADRON_DEPLOY_TOOLS=required, as in CI, the test fails instead.
+ * PADRON_DEPLOY_TOOLS=required the test fails instead.
  */
 export async function unlessMissing<T>(context: ToolContext, tool: string, make: () => Promise<T>): Promise<T> {
   try {
