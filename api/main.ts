@@ -14,6 +14,7 @@ import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { Notifications } from '../pipelines/runtime/notifications.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, sealSecret } from '../pipelines/runtime/secrets.ts';
+import { watchServer } from '../pipelines/runtime/server-watch.ts';
 import { makeLazyTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { eventChannel } from '../pipelines/watch/events.ts';
@@ -72,6 +73,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('request log', requestLog.stop);
   const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE, statementTimeoutMs);
   lifecycle.onStop('postgres', () => pool.end());
+  lifecycle.onStop('postgres watch', watchServer(pool, config.DATABASE_URL, 'padron-api', log));
   const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-api', {
     requestTimeoutMs: 5_000,
     // Queries for current rows, for earlier rows (`pastGate`), and `otherConnections` for all others.

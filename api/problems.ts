@@ -116,17 +116,20 @@ export function maskedPath(path: string): string {
 }
 
 /**
- * Whether an error means that a store did not answer: a refused or broken connection, a server that starts or stops, or
- * a missed deadline. The SQLSTATE classes are 08 (connection), 53 (resources) and 57 (operator intervention). After
- * 40001 or 40P01 a repeat succeeds, because PostgreSQL rolled back only to let another transaction pass.
+ * Whether an error means that a store did not answer: a refused or broken connection, a server that starts, stops or
+ * only reads (25006, as during a failover), or a missed deadline. The SQLSTATE classes are 08 (connection), 53
+ * (resources) and 57 (operator intervention). After 40001 or 40P01 a repeat succeeds, because PostgreSQL rolled back
+ * only to let another transaction pass.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (isSilence(error)) return true;
   const code = 'code' in error ? String(error.code) : '';
-  if (/^((08|53|57)[0-9A-Z]{3}|40001|40P01)$/.test(code)) return true;
+  if (/^((08|53|57)[0-9A-Z]{3}|25006|25P03|40001|40P01)$/.test(code)) return true;
   if (/^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true;
-  return /timeout exceeded when trying to connect|connection terminated|did not answer within/i.test(error.message);
+  return /timeout exceeded when trying to connect|connection terminated|not queryable|did not answer within/i.test(
+    error.message,
+  );
 }
 
 /** Rejects when the work takes longer than `timeoutMs`. The work itself is not stopped, so a write may still happen. */

@@ -28,6 +28,7 @@ import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../pipelines/runtime/metrics.ts';
 import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
+import { watchServer } from '../pipelines/runtime/server-watch.ts';
 import { makeTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
@@ -90,6 +91,7 @@ await lifecycle.run(async () => {
   log.info({ ...build, healthPort: health.port }, 'listening');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgresql', () => pool.end());
+  lifecycle.onStop('postgresql watch', watchServer(pool, configuration.DATABASE_URL, 'padron-worker', log));
   const clickhouse = makeClickhouse(clickhouseAccess(configuration), 'padron-worker', {
     requestTimeoutMs: queryTimeoutMs,
     connections: 4,

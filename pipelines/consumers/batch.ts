@@ -59,7 +59,7 @@ export const loopLimits = {
   heartbeatMs: 3_000,
   noProgressMs: 60_000,
   retryFirstMs: 250,
-  retryMostMs: 10_000,
+  retryMostMs: 2_000,
   /**
    * How often in a row PostgreSQL may refuse a batch's statements (`Passing` in runtime/passing-errors.ts). The next
    * refusal ends the process, after some three minutes of tries. An engine that does not answer is waited for without a

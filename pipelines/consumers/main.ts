@@ -21,6 +21,7 @@ import { makeLogger } from '../runtime/log.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../runtime/metrics.ts';
 import { SchemaLevel } from '../runtime/migrations/level.ts';
 import { makePool } from '../runtime/postgres.ts';
+import { watchServer } from '../runtime/server-watch.ts';
 import { makeLazyTemporal, temporalAccess } from '../runtime/temporal.ts';
 import { startTracing } from '../runtime/tracing/start.ts';
 import { connectOffsets } from '../stream/kafka.ts';
@@ -76,6 +77,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
 
   const pool = makePool(config.DATABASE_URL, 'padron-consumers', config.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgres', () => pool.end());
+  lifecycle.onStop('postgres watch', watchServer(pool, config.DATABASE_URL, 'padron-consumers', log));
   const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-consumers', {
     requestTimeoutMs: 60_000,
     connections: 4,

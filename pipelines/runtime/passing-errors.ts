@@ -17,14 +17,23 @@ const codes = new Map<string, Passing>([
   ['EHOSTUNREACH', 'away'],
   ['ENOTFOUND', 'away'],
   ['EAI_AGAIN', 'away'],
+  ['ENETUNREACH', 'away'],
+  ['EHOSTDOWN', 'away'],
   ['08000', 'away'],
+  ['08001', 'away'],
   ['08003', 'away'],
+  ['08004', 'away'], // a proxy or pooler in front of the server refuses the connection
   ['08006', 'away'],
+  ['08007', 'away'],
+  ['25006', 'away'], // read_only_sql_transaction: a standby, or a primary that an operator made read-only
+  ['25P03', 'away'], // idle_in_transaction_session_timeout: this process stood still, and its session was ended
   ['53100', 'away'], // disk_full: an operator must free space
   ['53300', 'away'], // too_many_connections
   ['57P01', 'away'], // admin_shutdown: the server stops, or an operator ended the session
   ['57P02', 'away'], // crash_shutdown
   ['57P03', 'away'], // cannot_connect_now: the server starts
+  ['57P05', 'away'], // idle_session_timeout
+  ['25P04', 'refused'], // transaction_timeout
   ['40001', 'refused'], // serialization_failure
   ['40P01', 'refused'], // deadlock_detected
   ['53200', 'refused'], // out_of_memory, also when the table of locks is full
@@ -33,7 +42,8 @@ const codes = new Map<string, Passing>([
 ]);
 
 /** Messages of pg's errors that have no code: the server went away between two statements, or does not answer. */
-const awayInWords = /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up/i;
+const awayInWords =
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up|not queryable/i;
 
 /**
  * Returns how the error passes by itself, or null if it does not. If the error has the field `retryable`, as our own

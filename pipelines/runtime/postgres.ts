@@ -1,4 +1,4 @@
-import { Pool, type PoolClient, types } from 'pg';
+import { type ClientBase, Pool, type PoolClient, type QueryConfig, types } from 'pg';
 
 export type { Pool, PoolClient };
 
@@ -18,13 +18,30 @@ const statementTimeoutMs = 60_000;
 /** If a statement has not ended this long after its timeout, the server hangs, and the client closes the connection. */
 const silenceMs = 5_000;
 
-/** Makes a connection pool that sets every default that we rely on. @param timeoutMs limit of one statement */
-export function makePool(databaseUrl: string, name: string, size: number, timeoutMs = statementTimeoutMs): Pool {
+/** Limit of the wait for a free connection, and of the making of a new one. */
+const connectTimeoutMs = 5_000;
+/**
+ * An idle connection is probed after this time, then each second, and given up after ten probes without an answer (Node
+ * sets the last two). Without it Linux begins after two hours, and a LISTEN on a lost machine would wait so long.
+ */
+const keepAliveAfterMs = 5_000;
+
+/**
+ * Makes a connection pool that sets every default that we rely on.
+ * @param timeoutMs limit of one statement
+ */
+export function makePool(
+  databaseUrl: string,
+  name: string,
+  size: number,
+  timeoutMs = statementTimeoutMs,
+  connectMs = connectTimeoutMs,
+): Pool {
   const pool = new Pool({
     connectionString: databaseUrl,
     application_name: name,
     max: size,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 30_000,
     // A session caches plans and facts about tables. This cache grows with every day whose deliveries have plans of
     // their own (webhooks/claim.ts), so a session ends after an hour.
@@ -33,11 +50,51 @@ export function makePool(databaseUrl: string, name: string, size: number, timeou
     query_timeout: timeoutMs + silenceMs,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveAfterMs,
+    onConnect: (client) => requireWritable(client, connectMs),
   });
   // When the server closes an idle connection, the pool replaces it and emits `error`. Without a listener, that event
   // would end the process.
   pool.on('error', () => {});
+  // The same for a connection that the pool has just handed over: the server's last message may come in one packet with
+  // the answer to the statement before, and then before the new user could listen.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
+}
+
+/** PostgreSQL's own code for a write on a server that only reads. */
+const readOnlyCode = '25006';
+
+/** The address leads to a server that only reads. This passes when the server is promoted or the address is moved. */
+class ReadOnlyServer extends Error {
+  override name = 'ReadOnlyServer';
+  readonly code = readOnlyCode;
+  constructor() {
+    super(
+      'PostgreSQL at this address only reads: it is a standby or was made read-only; DATABASE_URL must be the primary',
+    );
+  }
+}
+
+const servers = new WeakMap<object, string>();
+
+/** Which server a pool's connection leads to: when that server was started, to the microsecond. */
+export function serverOf(client: PoolClient): string | undefined {
+  return servers.get(client);
+}
+
+/**
+ * Refuses a server that only reads. During a failover the address may lead to a standby that is not promoted yet. A
+ * process that kept such a connection could read rows that are older than what it wrote before.
+ */
+async function requireWritable(client: ClientBase, timeoutMs: number): Promise<void> {
+  const { rows } = await client.query<{ server: string; readsOnly: boolean }>({
+    text: `SELECT extract(epoch FROM pg_postmaster_start_time())::text AS server,
+             pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS "readsOnly"`,
+    query_timeout: timeoutMs,
+  } as QueryConfig);
+  if (rows[0]!.readsOnly) throw new ReadOnlyServer();
+  servers.set(client, rows[0]!.server);
 }
 
 export async function inTransaction<Result>(
@@ -58,14 +115,18 @@ export async function inTransaction<Result>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    // If the server hangs, it would not answer a ROLLBACK either.
-    if (isSilence(error)) broken = error as Error;
+    // If the server hangs, it would not answer a ROLLBACK either. If it only reads now, the address may lead to another.
+    if (isSilence(error) || isReadOnly(error)) broken = error as Error;
     else await client.query('ROLLBACK').catch(noteBroken);
     throw error;
   } finally {
     client.off('error', noteBroken);
     client.release(broken);
   }
+}
+
+function isReadOnly(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === readOnlyCode;
 }
 
 /** Whether the client stopped waiting for a statement. Its outcome is then unknown, and its connection is unusable. */

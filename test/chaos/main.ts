@@ -1,12 +1,14 @@
 import { readArguments } from '../../deploy/local/foreground.ts';
 import { runDeliveryChaos } from './delivery.ts';
-import { faultsOf, percent, repeatedShare } from './delivery-ledger.ts';
+import { type DeliveryLedger, faultsOf, percent, repeatedShare } from './delivery-ledger.ts';
+import { failoverKinds, runFailover, slowOf } from './failover.ts';
 import { runChaos } from './publication.ts';
 import { runLastRelease } from './release.ts';
 
 const help = `npm run chaos -- publication [--rows N]
 npm run chaos -- delivery [--seconds S] [--every S]
 npm run chaos -- release [--then SQL]
+npm run chaos -- failover [--seconds S]
 
 publication: publishes two days of an invented register on a stack of its own; in the middle of each it kills -9 the worker,
 the consumers, Kafka and the ClickHouse process, one after another, and starts each again. Then it compares state, history
@@ -19,35 +21,46 @@ because it was in flight at a kill; the ledger says so.
 release: runs the end-to-end tests of the last release, whose commit deploy/CHANGELOG.md names, on databases that this
 release's migrations made. --then runs one more statement in PostgreSQL after them, to see the check fail.
 
+failover: PostgreSQL has a synchronous standby. Under 200 deliveries a second and look-ups that are charged, the primary is
+killed with -9, the standby promoted, and the address moved to it. Three times: connections end, nothing says that the
+machine is lost, the address moves before the promotion. Then every delivery must have come, and the charges must be those
+that were committed; after each move the service must be back within 10 s.
+
 Exit code 0 only if nothing differs.
 
   npm run chaos -- publication                 800000 rows
   npm run chaos -- publication --rows 100000
   npm run chaos -- delivery                    10 minutes, a kill every 20 s: 30 of them, longer where one is long in coming back
   npm run chaos -- delivery --seconds 120
+  npm run chaos -- failover                    three failovers, 20 s of load around each
+  npm run chaos -- failover --seconds 5
   npm run chaos -- release --then 'ALTER TABLE watch_list DROP COLUMN referencia'`;
 
 const { values, positionals } = readArguments(help, {
   allowPositionals: true,
   options: {
     help: { type: 'boolean', short: 'h' },
-    rows: { type: 'string', default: '800000' },
-    seconds: { type: 'string', default: '600' },
+    rows: { type: 'string' },
+    seconds: { type: 'string' },
     every: { type: 'string', default: '20' },
     // biome-ignore lint/suspicious/noThenProperty: this is the name of an option
     then: { type: 'string' },
   },
 });
-const [rows, seconds, every] = [values.rows, values.seconds, values.every].map(Number) as [number, number, number];
+const every = Number(values.every);
+const rowsOr = (usual: number) => Number(values.rows ?? usual);
+const secondsOr = (usual: number) => Number(values.seconds ?? usual);
 const log = (line: string) => console.log(line);
 const startedAt = Date.now();
 
 if (values.help) {
   console.log(help);
-} else if (positionals[0] === 'publication' && Number.isInteger(rows) && rows >= 3_000) {
-  await publication();
-} else if (positionals[0] === 'delivery' && seconds >= 10 && every >= 1) {
-  await delivery();
+} else if (positionals[0] === 'publication' && rowsOr(800_000) >= 3_000) {
+  await publication(rowsOr(800_000));
+} else if (positionals[0] === 'delivery' && secondsOr(600) >= 10 && every >= 1) {
+  await delivery(secondsOr(600));
+} else if (positionals[0] === 'failover' && secondsOr(20) >= 1) {
+  await failover(secondsOr(20));
 } else if (positionals[0] === 'release') {
   await release();
 } else {
@@ -55,7 +68,7 @@ if (values.help) {
   process.exitCode = 2;
 }
 
-async function publication(): Promise<void> {
+async function publication(rows: number): Promise<void> {
   const report = await runChaos(rows, log);
   console.table(report.kills);
   console.log(
@@ -65,10 +78,24 @@ async function publication(): Promise<void> {
   conclude(report.faults);
 }
 
-async function delivery(): Promise<void> {
+async function delivery(seconds: number): Promise<void> {
   const sizes = { editionEverySeconds: 5, customers: 20, companies: 10 };
   const { kills, ledger } = await runDeliveryChaos({ seconds, killEverySeconds: every, ...sizes }, log);
   console.table(kills);
+  showLedger(ledger);
+  conclude(faultsOf(ledger));
+}
+
+async function failover(betweenSeconds: number): Promise<void> {
+  const load = { editionEverySeconds: 1, customers: 20, companies: 10, lookUpsPerSecond: 40 };
+  const report = await runFailover({ kinds: failoverKinds, betweenSeconds, ...load }, log);
+  console.table(report.failovers);
+  showLedger(report.ledger);
+  console.table(report.quota);
+  conclude([...faultsOf(report.ledger), ...report.faults, ...slowOf(report.failovers)]);
+}
+
+function showLedger(ledger: DeliveryLedger): void {
   const { lost, uncalledFor, repeatedUnexplained, unrecorded, ...counts } = ledger;
   console.table({
     ...counts,
@@ -78,7 +105,6 @@ async function delivery(): Promise<void> {
     uncalledFor: uncalledFor.length,
     unrecorded: unrecorded.length,
   });
-  conclude(faultsOf(ledger));
 }
 
 async function release(): Promise<void> {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Notifications } from '../../pipelines/runtime/notifications.ts';
+import { passingOf } from '../../pipelines/runtime/passing-errors.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { inSpan } from '../../pipelines/runtime/tracing/span.ts';
 import {
@@ -94,6 +95,8 @@ export class Round {
   #seen: { claim: Claim; nextDueAtMs: number } | null = null;
   /** Number of notifications so far. If one arrives during a claim, the claim may have missed a new delivery. */
   #notifications = 0;
+  /** Whether the log has the present outage of PostgreSQL. */
+  #isAway = false;
 
   constructor(dependencies: RoundDependencies, input: DeliverInput, stop: AbortSignal) {
     this.#dependencies = dependencies;
@@ -117,6 +120,7 @@ export class Round {
       for (;;) {
         try {
           const result = await this.#step();
+          this.#isAway = false;
           if (result !== null) return result;
         } catch (error) {
           await this.#surviveOrThrow(error);
@@ -164,13 +168,16 @@ export class Round {
   /**
    * Handles an error of PostgreSQL. While attempts run or results are not stored, the round tries again until its
    * deliveries' leases end. Otherwise a short outage would lose results: receivers would get deliveries twice, and a
-   * webhook that answered 410 (gone) would not be paused. In all other cases the error is thrown.
+   * webhook that answered 410 (gone) would not be paused. A round without results also waits while PostgreSQL is away:
+   * it goes on within a second, and Temporal's next try may be half a minute away. In all other cases it throws.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
     const holdsResults = this.#inFlight.running > 0 || this.#inFlight.hasResults || this.#ended.length > 0;
-    if (!holdsResults || performance.now() >= this.#endsAt + limits.deliveryLeaseMs) throw error;
-    log.warn({ webhook: this.#webhookId, err: error }, 'a round waits for PostgreSQL');
+    const mayWait = holdsResults || (passingOf(error) === 'away' && !this.#stop.aborted);
+    if (!mayWait || performance.now() >= this.#endsAt + limits.deliveryLeaseMs) throw error;
+    if (!this.#isAway) log.warn({ webhook: this.#webhookId, err: error }, 'a round waits for PostgreSQL');
+    this.#isAway = true;
     await sleep(limits.lookAgainMs);
   }
 

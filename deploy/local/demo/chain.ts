@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RegisterName } from '../../../schemas/registers.ts';
-import { readLocalConfig, repositoryRoot } from '../config.ts';
+import { type Addresses, readLocalConfig, repositoryRoot } from '../config.ts';
 import { type Product, startProduct } from '../product.ts';
 import { refuseRunning, type Stack, startStack } from '../stack.ts';
 import { Customer } from './customer.ts';
@@ -51,6 +51,8 @@ interface ChainOptions {
   checkStopped?: () => void;
   /** Environment variables that the product's processes and `padron` get besides those that the chain itself sets. */
   environment?: Record<string, string>;
+  /** Addresses of engines that run elsewhere and are not started. */
+  addresses?: Addresses;
 }
 
 /** Starts the whole chain with empty engines. When a part fails, the parts that run are stopped again. */
@@ -92,7 +94,11 @@ async function startParts(
   const caFile = path.join(directory, 'receiver-authority.pem');
   writeFileSync(caFile, receiver.caPem);
 
-  const stack = await startStack({ directory: enginesOf(directory), log });
+  const stack = await startStack({
+    directory: enginesOf(directory),
+    log,
+    ...(options.addresses === undefined ? {} : { addresses: options.addresses }),
+  });
   stops.push(() => stack.stop());
   options.checkStopped?.();
   const settings = {

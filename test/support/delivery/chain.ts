@@ -2,9 +2,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Addresses } from '../../../deploy/local/config.ts';
 import { type Chain, startChain } from '../../../deploy/local/demo/chain.ts';
 import { makeKafka } from '../../../pipelines/runtime/kafka/client.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
+import { watchServer } from '../../../pipelines/runtime/server-watch.ts';
 import { prepareStream } from '../../../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../../../pipelines/stream/registry.ts';
 import { inventedRuc } from '../engines/stream.ts';
@@ -29,6 +31,10 @@ export interface DeliveryChainOptions {
   companies: number;
   /** Requests per second that each customer's webhook accepts. */
   rate: number;
+  /** Addresses of engines that run elsewhere and are not started. */
+  addresses?: Addresses;
+  /** Runs before the customers are made, for example to publish a register. Returns the register's last edition. */
+  prepare?: (chain: Chain, pool: Pool) => Promise<number>;
 }
 
 export async function startDeliveryChain(
@@ -46,12 +52,18 @@ export async function startDeliveryChain(
     const caFile = path.join(directory, 'authority.pem');
     writeFileSync(caFile, receiver.caPem);
     const environment = { EGRESS_EXTRA_CA: caFile, WEBHOOK_SECRET_KEYS: keyRingText };
-    const chain = await startChain({ directory: path.join(directory, 'chain'), log, environment });
+    const chain = await startChain({
+      ...{ directory: path.join(directory, 'chain'), log, environment },
+      ...(options.addresses === undefined ? {} : { addresses: options.addresses }),
+    });
     stops.push(() => chain.stop());
-    const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'padron-load', 3);
+    const { DATABASE_URL, KAFKA_BROKERS } = chain.stack.endpoints;
+    const pool = makePool(DATABASE_URL, 'padron-load', 3);
     stops.push(() => pool.end());
+    stops.push(watchServer(pool, DATABASE_URL, 'padron-load', silentLog));
+    const lastEdition = (await options.prepare?.(chain, pool)) ?? 0;
     const customers = await makeCustomers(pool, receiver.origin, listsOf(options), options.rate);
-    const load = await Load.start(pool, chain.stack.endpoints.KAFKA_BROKERS, await schemaId(chain, pool), customers);
+    const load = await Load.start(pool, KAFKA_BROKERS, await schemaId(chain, pool), customers, lastEdition);
     stops.push(() => load.stop());
     return { chain, receiver, pool, load, stop };
   } catch (error) {

@@ -47,19 +47,33 @@ export class Load {
   readonly #producer: Producer;
   readonly #schemaId: number;
   readonly #customers: readonly Customer[];
-  #edition = 0;
+  #edition: number;
 
-  private constructor(pool: Pool, producer: Producer, schemaId: number, customers: readonly Customer[]) {
+  private constructor(
+    pool: Pool,
+    producer: Producer,
+    schemaId: number,
+    customers: readonly Customer[],
+    lastEdition: number,
+  ) {
+    this.#edition = lastEdition;
     this.#pool = pool;
     this.#producer = producer;
     this.#schemaId = schemaId;
     this.#customers = customers;
   }
 
-  static async start(pool: Pool, brokers: string, schemaId: number, customers: readonly Customer[]): Promise<Load> {
+  /** @param lastEdition the register's last edition, after which the numbers go on */
+  static async start(
+    pool: Pool,
+    brokers: string,
+    schemaId: number,
+    customers: readonly Customer[],
+    lastEdition = 0,
+  ): Promise<Load> {
     const producer = makeKafka({ brokers }, 'chaos-load', silentLog).producer({ allowAutoTopicCreation: false });
     await producer.connect();
-    return new Load(pool, producer, schemaId, customers);
+    return new Load(pool, producer, schemaId, customers, lastEdition);
   }
 
   async publishEdition(): Promise<void> {

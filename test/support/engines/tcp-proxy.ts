@@ -10,15 +10,24 @@ export interface TcpProxy {
   /** Keeps and accepts connections but passes no byte on, like an engine that hangs. */
   freeze(): void;
   thaw(): void;
+  /**
+   * Leaves all connections open without an end or a byte, like a machine that was lost. New ones get no answer either,
+   * until `moveTo`.
+   */
+  strand(): void;
+  /** Sends new connections to another engine, as a moved address does. */
+  moveTo(engineUrl: string): void;
   stop(): Promise<void>;
 }
 
 export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
-  const target = new URL(engineUrl);
+  let target: URL | null = new URL(engineUrl);
+  const stranded = new WeakSet<Socket>();
   const sockets = new Set<Socket>();
   const pairs = new Set<readonly [Socket, Socket]>();
   let isFrozen = false;
   const server = createServer((socket) => {
+    if (target === null) return hold(socket);
     const upstream = connect(Number(target.port), target.hostname);
     const pair = [socket, upstream] as const;
     pairs.add(pair);
@@ -28,12 +37,20 @@ export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
       each.once('close', () => {
         sockets.delete(each);
         pairs.delete(pair);
-        socket.destroy();
+        if (!stranded.has(socket)) socket.destroy();
         upstream.destroy();
       });
     }
     if (!isFrozen) join(pair);
   });
+  /** Keeps a connection to which nobody answers. */
+  const hold = (socket: Socket) => {
+    stranded.add(socket);
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+    socket.pause();
+  };
   const port = await listen(server, 0);
   const url = new URL(engineUrl);
   url.hostname = '127.0.0.1';
@@ -53,6 +70,18 @@ export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
     thaw() {
       isFrozen = false;
       for (const pair of pairs) join(pair);
+    },
+    strand() {
+      target = null;
+      for (const [socket, upstream] of pairs) {
+        stranded.add(socket);
+        socket.unpipe().pause();
+        upstream.unpipe();
+        upstream.destroy();
+      }
+    },
+    moveTo(movedUrl) {
+      target = new URL(movedUrl);
     },
     mend: async () => void (await listen(server, port)),
     stop: () => (server.listening ? cut() : Promise.resolve()),
