@@ -1,4 +1,12 @@
 import type { SentAttempt } from './attempt.ts';
+import type { Outcome } from './health.ts';
+
+/** An attempt that has ended but does not count for the endpoint's health yet. */
+export interface Ended extends Omit<Outcome, 'at'> {
+  url: string;
+  /** Time by performance.now(), so the age of the attempt stays right when the clock is set. */
+  endedAtMs: number;
+}
 
 /** The attempts of a round that have no answer yet, and the results that are not recorded yet. */
 export class InFlightAttempts {

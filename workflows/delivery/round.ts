@@ -14,8 +14,8 @@ import {
 import { type HealthVerdict, recordResults, type Standing, updateHealth } from '../../pipelines/webhooks/results.ts';
 import { releaseWork, workChannel } from '../../pipelines/webhooks/work.ts';
 import { type AttemptDependencies, type SentAttempt, sendAttempt } from './attempt.ts';
-import { type HealthRule, isSlow, judge, type Outcome } from './health.ts';
-import { InFlightAttempts, Notifier } from './in-flight.ts';
+import { type HealthRule, isSlow, judge } from './health.ts';
+import { type Ended, InFlightAttempts, Notifier } from './in-flight.ts';
 import { allowance, type DeliverInput, type RateState, type RoundResult, spend, waitMs } from './messages.ts';
 import { attemptSpan, type DeliveryMetrics, reportAttempt } from './metrics.ts';
 
@@ -42,13 +42,6 @@ export interface RoundDependencies {
   limits: RoundLimits;
   log: Logger;
   metrics: DeliveryMetrics;
-}
-
-/** An attempt that has ended but does not count for the endpoint's health yet. */
-interface Ended extends Omit<Outcome, 'at'> {
-  url: string;
-  /** Time by performance.now(), so the age of the attempt stays right when the clock is set. */
-  endedAtMs: number;
 }
 
 /**

@@ -51,7 +51,7 @@ test('a token is renewed after half of its lifetime, and a short one before the 
   answer.body = { access_token: 'dos', expires_in: 20 };
   vi.advanceTimersByTime(2_000);
   expect(await tokens.current()).toBe('dos');
-  // Of 20 s, the client uses 10 s until it logs in again, which must not meet the same token.
+  // The client uses the first 10 of the 20 s. Then it logs in again, which must not meet the same token.
   vi.advanceTimersByTime(6_000);
   await tokens.current();
   expect(asked).toHaveLength(3);
