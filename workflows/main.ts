@@ -20,7 +20,7 @@ import {
 } from '../pipelines/runtime/config.ts';
 import { makeEgressDispatcher } from '../pipelines/runtime/egress/dispatcher.ts';
 import { startHealth } from '../pipelines/runtime/health.ts';
-import { type ConnectedKafka, connectKafka } from '../pipelines/runtime/kafka/connect.ts';
+import { type ConnectedKafka, connectKafka, processLimitMs } from '../pipelines/runtime/kafka/connect.ts';
 import { kafkaConnection } from '../pipelines/runtime/kafka/connection.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../pipelines/runtime/log.ts';
@@ -106,7 +106,7 @@ await lifecycle.run(async () => {
   const connection = await connectNative(temporal);
   lifecycle.onStop('temporal connection', () => connection.close());
 
-  const kafka = await connectKafka(kafkaConnection(configuration), 'padron-worker', log);
+  const kafka = await connectKafka(kafkaConnection(configuration), 'padron-worker', log, processLimitMs);
   lifecycle.onStop('kafka check', kafka.close);
 
   const [workflowBundle, dependencies] = await Promise.all([

@@ -14,7 +14,7 @@ import {
   wholeNumber,
 } from '../runtime/config.ts';
 import { startHealth } from '../runtime/health.ts';
-import { connectKafka } from '../runtime/kafka/connect.ts';
+import { connectKafka, processLimitMs } from '../runtime/kafka/connect.ts';
 import { kafkaConnection } from '../runtime/kafka/connection.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
 import { makeLogger } from '../runtime/log.ts';
@@ -86,7 +86,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const schemaLevel = new SchemaLevel(pool, clickhouse);
   health.readyWhen(() => schemaLevel.problem());
   await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
-  const { kafka, problem, close } = await connectKafka(kafkaConnection(config), 'padron-consumers', log);
+  const { kafka, problem, close } = await connectKafka(
+    kafkaConnection(config),
+    'padron-consumers',
+    log,
+    processLimitMs,
+  );
   lifecycle.onStop('kafka check', close);
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka offsets', () => offsets.close());

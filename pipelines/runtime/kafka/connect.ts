@@ -7,9 +7,14 @@ import type { KafkaConnection } from './connection.ts';
 import { saslOf } from './login.ts';
 import { kafkaError } from './reasons.ts';
 
-const startLimitMs = 8_000;
+/** Limit of a command, whose user waits. */
+const commandLimitMs = 8_000;
+/** Limit of a process, which may start while the brokers start too. The log has the reason from the first try on. */
+export const processLimitMs = 60_000;
 const checkLimitMs = 3_000;
-const againAfterMs = 250;
+/** Pause before the second try. It doubles from try to try, up to `longestPauseMs`. */
+const firstPauseMs = 250;
+const longestPauseMs = 2_000;
 
 export interface ConnectedKafka {
   kafka: Kafka;
@@ -21,15 +26,16 @@ export interface ConnectedKafka {
 /**
  * Makes a client once a broker has accepted the connection and the login. So a wrong setting ends a process at its
  * start, and not after the long retries that a running process needs.
- * @throws EngineError within 8 s; at once if no broker of the list can be used with these settings
+ * @throws EngineError after `limitMs`; at once if no broker of the list can be used with these settings
  */
 export async function connectKafka(
   connection: KafkaConnection,
   clientId: string,
   log: Logger,
+  limitMs = commandLimitMs,
 ): Promise<ConnectedKafka> {
   const check = new KafkaCheck(connection, clientId, log);
-  const unavailable = await check.until(startLimitMs, 'starting');
+  const unavailable = await check.until(limitMs, 'starting');
   if (unavailable !== null) {
     await check.close();
     throw unavailable;
@@ -74,14 +80,14 @@ class KafkaCheck {
   async until(limitMs: number, when: 'starting' | 'running'): Promise<EngineError | null> {
     const deadline = Date.now() + limitMs;
     const failures: EngineError[] = [];
-    for (;;) {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, 2 * pauseMs)) {
       const failure = await this.#once(deadline - Date.now());
       if (failure === null) return null;
       failures.push(failure);
       const round = failures.slice(-this.#brokers.length);
       const isCertain = round.length === this.#brokers.length && round.every(({ kind }) => kind === 'refused');
-      if ((when === 'starting' && isCertain) || Date.now() + againAfterMs >= deadline) return mostTelling(failures);
-      await sleep(againAfterMs);
+      if ((when === 'starting' && isCertain) || Date.now() + pauseMs >= deadline) return mostTelling(failures);
+      await sleep(pauseMs);
     }
   }
 
