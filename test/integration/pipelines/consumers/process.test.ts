@@ -72,9 +72,17 @@ test('the process serves its health, materialises, survives a kill and stops cle
   const metrics = await (await fetch(`${again.url}/metrics`)).text();
   expect(metrics).toMatch(/padron_consumer_rows_total\{[^}]*materialize[^}]*\} \d+/);
   expect(metrics).toMatch(/padron_materialize_insert_seconds_count\{[^}]*table="register_change"/);
+  const committedLines = () =>
+    again.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'batch committed');
+  // A stop waits only a while for the collector, so that spans which are still on their way may be lost.
+  const areTraced = () => {
+    const traced = new Set(collector.spans().map(({ traceId }) => traceId));
+    return committedLines().every(({ trace_id }) => traced.has(trace_id));
+  };
+  await expect.poll(areTraced).toBe(true);
   again.process.kill('SIGTERM');
   expect(await again.ended).toBe(0);
-  const committed = again.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'batch committed');
+  const committed = committedLines();
   expect(committed.length).toBeGreaterThan(0);
   expect(committed[0]).toMatchObject({
     register,
