@@ -108,11 +108,12 @@ export function startRepeating(
   };
 }
 
-/** Rejects after `ms` if the promise has not settled. Nothing is cancelled. */
+/** Rejects after `ms`, with the code `no_answer`, if the promise has not settled. Nothing is cancelled. */
 export async function within<Result>(ms: number, promise: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+    const late = Object.assign(new Error(`no answer within ${ms} ms`), { code: 'no_answer' });
+    timer = setTimeout(reject, ms, late);
   });
   try {
     return await Promise.race([promise, tooLate]);

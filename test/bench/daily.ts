@@ -64,20 +64,14 @@ export async function run(args: string[]): Promise<void> {
   console.log(`machine: ${describeMachine()}`);
   rmSync(folder, { recursive: true, force: true });
   const days = await benchDays(rows, runs + 2, resolve('.local/bench/daily-files'));
-  const watchers = await Watchers.start(folder);
-  const { environment } = watchers;
-  const chain = await startChain({ directory: join(folder, 'chain'), log: () => undefined, environment });
-  const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'bench', 2);
-  const client = await makeTemporal(chain.stack.endpoints.TEMPORAL_ADDRESS, 'default');
-  const stage: Stage = { chain, pool, client, watchers };
-  try {
+  await onStage(folder, async (stage) => {
     const started = performance.now();
     await publish(stage, days[0]!);
     console.log(`day 1 loaded in ${((performance.now() - started) / 1000).toFixed(0)} s (not measured)`);
     const later = days.slice(1);
     if (watched > 0) {
       const changes = later.map(({ daily }) => daily.changes);
-      await watchers.subscribe(pool, changes, {
+      await stage.watchers.subscribe(stage.pool, changes, {
         deliveries: watched,
         perSecond: numberOption(args, 'rate', defaultRate),
         members,
@@ -90,14 +84,9 @@ export async function run(args: string[]): Promise<void> {
     print('the day of a new month', measured.slice(-1));
     printGoals(rows, measured.slice(0, -1));
     for (const command of commands) {
-      if (args.includes(`--${command}`)) await measureCommand(chain, [command, '--register', register]);
+      if (args.includes(`--${command}`)) await measureCommand(stage.chain, [command, '--register', register]);
     }
-  } finally {
-    await client.connection.close();
-    await pool.end();
-    await chain.stop();
-    await watchers.stop();
-  }
+  });
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -115,6 +104,23 @@ export interface Stage {
   pool: Pool;
   client: Client;
   watchers: Watchers;
+}
+
+/** Starts the whole product with customers' receivers, below the folder, and stops them after the work. */
+export async function onStage(folder: string, work: (stage: Stage) => Promise<void>): Promise<void> {
+  const watchers = await Watchers.start(folder);
+  const { environment } = watchers;
+  const chain = await startChain({ directory: join(folder, 'chain'), log: () => undefined, environment });
+  const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'bench', 2);
+  const client = await makeTemporal(chain.stack.endpoints.TEMPORAL_ADDRESS, 'default');
+  try {
+    await work({ chain, pool, client, watchers });
+  } finally {
+    await client.connection.close();
+    await pool.end();
+    await chain.stop();
+    await watchers.stop();
+  }
 }
 
 async function measure(stage: Stage, day: PublishedDay): Promise<MeasuredDay> {

@@ -1,15 +1,11 @@
 import { rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startChain } from '../../deploy/local/demo/chain.ts';
 import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
 import { populationOf, rucOfIndex, taxpayerOn } from '../../deploy/local/demo/register/population.ts';
-import { makePool } from '../../pipelines/runtime/postgres.ts';
-import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { isCompany } from '../../schemas/ruc.ts';
-import { publish, type Stage } from './daily.ts';
+import { onStage, publish, type Stage } from './daily.ts';
 import { benchDays } from './daily-files.ts';
-import { Watchers } from './daily-watchers.ts';
 import { seed } from './diff.ts';
 import { describeMachine, numberOption, OptionError } from './figures.ts';
 import { type Connection, openConnection } from './look-up-callers.ts';
@@ -51,26 +47,15 @@ export async function run(args: string[]): Promise<void> {
   console.log(`machine: ${describeMachine()}`);
   rmSync(folder, { recursive: true, force: true });
   const days = await benchDays(rows, editions + 1, resolve('.local/bench/daily-files'));
-  const watchers = await Watchers.start(folder);
-  const { environment } = watchers;
-  const chain = await startChain({ directory: join(folder, 'chain'), log: () => undefined, environment });
-  const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'bench', 2);
-  const client = await makeTemporal(chain.stack.endpoints.TEMPORAL_ADDRESS, 'default');
-  const stage: Stage = { chain, pool, client, watchers };
-  try {
+  await onStage(folder, async (stage) => {
     await publish(stage, days[0]!);
     const later = days.slice(1);
     const deliveries = numberOption(args, 'watched', 2_000);
     const changes = later.map(({ daily }) => daily.changes);
-    await watchers.subscribe(pool, changes, { deliveries, perSecond: 200 });
+    await stage.watchers.subscribe(stage.pool, changes, { deliveries, perSecond: 200 });
     const rates = { lookups: numberOption(args, 'lookups', 500), searches: numberOption(args, 'searches', 5) };
     await load(stage, later, everyMinutes * 60_000, sampleOf(rows), rates);
-  } finally {
-    await client.connection.close();
-    await pool.end();
-    await chain.stop();
-    await watchers.stop();
-  }
+  });
   rmSync(folder, { recursive: true, force: true });
 }
 

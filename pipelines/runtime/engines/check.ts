@@ -1,3 +1,4 @@
+import { within } from '../lifecycle.ts';
 import { type EngineName, engineError } from './failure.ts';
 
 /** How to ask one engine whether it can be used. */
@@ -11,16 +12,9 @@ export interface EngineCheck {
 
 /** @throws EngineError, at the latest after `timeoutMs` */
 export async function askEngine(check: EngineCheck, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    const late = Object.assign(new Error('no answer'), { code: 'no_answer' });
-    timer = setTimeout(reject, timeoutMs, late);
-  });
   try {
-    await Promise.race([check.ask(), tooLate]);
+    await within(timeoutMs, check.ask());
   } catch (error) {
     throw engineError(check.engine, check.address, error);
-  } finally {
-    clearTimeout(timer);
   }
 }

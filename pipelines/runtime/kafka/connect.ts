@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka } from 'kafkajs';
 import type { EngineError } from '../engines/failure.ts';
+import { within } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { makeKafka } from './client.ts';
 import type { KafkaConnection } from './connection.ts';
@@ -102,7 +103,7 @@ class KafkaCheck {
     this.#admin ??= this.#newAdmin(broker);
     const admin = this.#admin;
     try {
-      await withinTime(ask(admin), limitMs);
+      await within(Math.max(0, limitMs), ask(admin));
       return null;
     } catch (error) {
       this.#next += 1;
@@ -122,18 +123,4 @@ function mostTelling(failures: readonly EngineError[]): EngineError {
 async function ask(admin: Admin): Promise<void> {
   await admin.connect();
   await admin.describeCluster();
-}
-
-async function withinTime(work: Promise<void>, limitMs: number): Promise<void> {
-  const timer = new AbortController();
-  const late = sleep(Math.max(0, limitMs), undefined, { signal: timer.signal }).then(() => {
-    throw Object.assign(new Error('no answer'), { code: 'no_answer' });
-  });
-  // Only one of the two is awaited to its end.
-  for (const one of [late, work]) one.catch(() => {});
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    timer.abort();
-  }
 }
