@@ -1,21 +1,23 @@
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
+import type { Client } from '@temporalio/client';
 import { LostData } from '../pipelines/replay/lost-data.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { clickhouseAccess, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccess, clickhouseCheck, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
 import { resolverFor } from '../pipelines/runtime/egress/policy.ts';
 import { checkTargetUrl, resolveTarget } from '../pipelines/runtime/egress/target.ts';
+import { EngineWatch, lookEveryMs } from '../pipelines/runtime/engines/watch.ts';
 import { answerHealth, pathOf, startHealth, stopping } from '../pipelines/runtime/health.ts';
-import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
+import { Lifecycle, startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import { makeLineLogger, makeLogger } from '../pipelines/runtime/log.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../pipelines/runtime/metrics.ts';
 import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { Notifications } from '../pipelines/runtime/notifications.ts';
-import { makePool } from '../pipelines/runtime/postgres.ts';
+import { databaseCheck, makePool } from '../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, sealSecret } from '../pipelines/runtime/secrets.ts';
 import { watchServer } from '../pipelines/runtime/server-watch.ts';
-import { makeLazyTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
+import { makeLazyTemporal, temporalAccess, temporalCheck } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { eventChannel } from '../pipelines/watch/events.ts';
 import { startRecovering } from '../pipelines/webhooks/recoveries.ts';
@@ -87,6 +89,20 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     clickhouse: () => pingClickhouse(clickhouse),
   });
 
+  const temporal = temporalOf(lifecycle);
+  const engines = new EngineWatch(
+    [
+      databaseCheck(config.DATABASE_URL, pool),
+      clickhouseCheck(clickhouseAccess(config), clickhouse),
+      ...(temporal === null ? [] : [temporalCheck(temporal.access, temporal.client)]),
+    ],
+    log,
+  );
+  // The calendar is answered without any engine, so a wrong setting does not end this process.
+  lifecycle.onStop(
+    'engines',
+    startRepeating('look at the engines', lookEveryMs, log, () => engines.look(), 'at_once'),
+  );
   const notifications = new Notifications(pool, [...minuteChannels, eventChannel], log);
   lifecycle.onStop('notifications', () => notifications.stop());
   notifications.start();
@@ -132,7 +148,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('calendar', calendar.stop);
   await calendar.start();
   lifecycle.onStop('expired answers', startRemovingExpired(pool, expiredEveryMs, log));
-  const wake = makeWakeOne(lifecycle);
+  const wake = makeWakeOne(temporal?.client);
   lifecycle.onStop('recoveries', startRecovering(pool, wake, log));
   const streams = new EventStreams(pool, notifications, log);
   const app = makeApp({
@@ -193,17 +209,23 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('drain', () => serving.drain(config.STOP_DRAIN_MS));
   const schemaLevel = new SchemaLevel(pool, clickhouse);
   const required = config.REQUIRED_REGISTERS;
-  health.readyWhen(makeReadiness({ catalogue, clickhouse, lostData, schemaLevel, required }));
+  health.readyWhen(makeReadiness({ engines, catalogue, clickhouse, lostData, schemaLevel, required }));
   log.info({ ...readBuild(), port: serving.port, healthPort: health.port }, 'listening');
   // Without this, the first search would wait some seconds for the names. If it fails, the first search tries again.
   names.load().catch((error: unknown) => log.warn({ err: error }, 'the names of companies were not read at the start'));
 });
 
 // The Temporal client connects at its first use, so that the API starts and answers look-ups while Temporal is down.
-function makeWakeOne(lifecycle: Lifecycle): ApiDependencies['wake'] {
-  if (config.TEMPORAL_ADDRESS === undefined) return async () => {};
-  const temporal = makeLazyTemporal(temporalAccess(config.TEMPORAL_ADDRESS, config), config.TEMPORAL_NAMESPACE);
-  lifecycle.onStop('temporal', () => temporal.connection.close());
+function temporalOf(lifecycle: Lifecycle) {
+  if (config.TEMPORAL_ADDRESS === undefined) return null;
+  const access = temporalAccess(config.TEMPORAL_ADDRESS, config);
+  const client = makeLazyTemporal(access, config.TEMPORAL_NAMESPACE);
+  lifecycle.onStop('temporal', () => client.connection.close());
+  return { access, client };
+}
+
+function makeWakeOne(temporal: Client | undefined): ApiDependencies['wake'] {
+  if (temporal === undefined) return async () => {};
   const wake = makeWake(temporal, { inParallel: 1, deadlineMs: 2_000 });
   return (webhookId) =>
     wake([webhookId]).catch((error: unknown) =>

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '../pipelines/runtime/clickhouse.ts';
+import type { EngineWatch } from '../pipelines/runtime/engines/watch.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import type { RegisterName } from '../schemas/registers.ts';
@@ -177,6 +178,7 @@ function closeAfter(response: ServerResponse): void {
 }
 
 interface ReadinessDependencies {
+  engines: Pick<EngineWatch, 'problem'>;
   catalogue: Catalogue;
   clickhouse: ClickHouseClient;
   lostData: Pick<LostDataWatch, 'problem' | 'forget'>;
@@ -186,12 +188,14 @@ interface ReadinessDependencies {
 
 /**
  * Makes a check that returns null when this process is ready for look-ups. Otherwise the check returns a text: which
- * store does not answer or has an older schema, which required registers were never loaded, or which served data
- * ClickHouse lost.
+ * store refuses us, does not answer or has an older schema, which required registers were never loaded, or which served
+ * data ClickHouse lost.
  */
 export function makeReadiness(dependencies: ReadinessDependencies): () => Promise<string | null> {
-  const { catalogue, clickhouse, lostData, schemaLevel, required } = dependencies;
+  const { engines, catalogue, clickhouse, lostData, schemaLevel, required } = dependencies;
   return async () => {
+    const refusal = engines.problem(['PostgreSQL', 'ClickHouse']);
+    if (refusal !== null) return refusal;
     // A store that does not answer at all is found below.
     const older = await schemaLevel.problem().catch(() => null);
     if (older !== null) return older;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { openArchive } from '../pipelines/archive/open.ts';
 import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { clickhouseAccess, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccess, clickhouseCheck, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -19,21 +19,22 @@ import {
   wholeNumber,
 } from '../pipelines/runtime/config.ts';
 import { makeEgressDispatcher } from '../pipelines/runtime/egress/dispatcher.ts';
+import { EngineWatch, lookEveryMs } from '../pipelines/runtime/engines/watch.ts';
 import { startHealth } from '../pipelines/runtime/health.ts';
 import { type ConnectedKafka, connectKafka, processLimitMs } from '../pipelines/runtime/kafka/connect.ts';
 import { kafkaConnection } from '../pipelines/runtime/kafka/connection.ts';
-import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
+import { Lifecycle, startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../pipelines/runtime/log.ts';
 import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../pipelines/runtime/metrics.ts';
 import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
-import { makePool } from '../pipelines/runtime/postgres.ts';
+import { databaseCheck, makePool } from '../pipelines/runtime/postgres.ts';
 import { watchServer } from '../pipelines/runtime/server-watch.ts';
-import { makeTemporal, temporalAccess } from '../pipelines/runtime/temporal.ts';
+import { makeLazyTemporal, temporalAccess, temporalCheck } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
-import { connectRegistry, registryAccess } from '../pipelines/stream/registry.ts';
+import { connectRegistry, registryAccess, registryCheck } from '../pipelines/stream/registry.ts';
 import { changesTopic, padronReducido } from '../schemas/registers.ts';
 import { addBackupMetric } from './backups.ts';
 import { bundleWorkflows, temporalLogger } from './bundle.ts';
@@ -97,12 +98,26 @@ await lifecycle.run(async () => {
     connections: 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const temporal = temporalAccess(configuration.TEMPORAL_ADDRESS, configuration);
+  const client = makeLazyTemporal(temporal, configuration.TEMPORAL_NAMESPACE);
+  lifecycle.onStop('temporal client', () => client.connection.close());
+  const engines = new EngineWatch(
+    [
+      databaseCheck(configuration.DATABASE_URL, pool),
+      registryCheck(registryAccess(configuration)),
+      clickhouseCheck(clickhouseAccess(configuration), clickhouse),
+      temporalCheck(temporal, client),
+    ],
+    log,
+  );
+  await engines.requireUsable(['PostgreSQL', 'Temporal']);
+  lifecycle.onStop(
+    'engines',
+    startRepeating('look at the engines', lookEveryMs, log, () => engines.look()),
+  );
   const schemaLevel = new SchemaLevel(pool, clickhouse);
   health.readyWhen(() => schemaLevel.problem());
   await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
-  const temporal = temporalAccess(configuration.TEMPORAL_ADDRESS, configuration);
-  const client = await makeTemporal(temporal, configuration.TEMPORAL_NAMESPACE);
-  lifecycle.onStop('temporal client', () => client.connection.close());
   const connection = await connectNative(temporal);
   lifecycle.onStop('temporal connection', () => connection.close());
 
@@ -158,6 +173,8 @@ await lifecycle.run(async () => {
   lifecycle.onStop('upkeep', startUpkeep({ pool, log, metrics, mailer: makeMailer(configuration), rule }));
   health.readyWhen(async () => {
     if (!publication.isRunning()) return 'the worker does not poll yet';
+    const refusal = engines.problem();
+    if (refusal !== null) return refusal;
     await pool.query('SELECT 1');
     return (await schemaLevel.problem()) ?? publication.problem() ?? kafka.problem();
   });

@@ -1,5 +1,11 @@
 import { clickhouseAccess } from '../../pipelines/runtime/clickhouse.ts';
-import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
+import {
+  archiveBlock,
+  clickhouseBlock,
+  databaseBlock,
+  kafkaBlock,
+  migrationBlock,
+} from '../../pipelines/runtime/config.ts';
 import { connectKafka } from '../../pipelines/runtime/kafka/connect.ts';
 import { kafkaConnection } from '../../pipelines/runtime/kafka/connection.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
@@ -12,9 +18,13 @@ import { outputsOf } from '../../pipelines/stream/topics.ts';
 import { registerNames } from '../../schemas/registers.ts';
 import { type PadronCommand, wholeNumber } from './arguments.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
+import { requireEngines } from './engines.ts';
 
 const schemaSettings = kafkaBlock.extend({ ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL });
-const migrationSettings = databaseBlock.extend(clickhouseBlock.shape).extend(schemaSettings.shape);
+const migrationSettings = databaseBlock
+  .extend(migrationBlock.shape)
+  .extend(clickhouseBlock.shape)
+  .extend(schemaSettings.shape);
 
 /** How long `--lock-wait` is when it is not given: ten minutes, as long as one statement may take. */
 const defaultLockWaitSeconds = 600;
@@ -29,8 +39,9 @@ export function addMigrateCommand(program: PadronCommand, context: CommandContex
     .examples('migrate')
     .action(async (options: OutputOptions & { lockWait: number }) => {
       const config = context.configuration(migrationSettings);
+      await requireEngines(context);
       const lock = { waitMs: options.lockWait * 1_000, note: (line: string) => context.note(line) };
-      const done = await withMigrationLock(config.DATABASE_URL, lock, async (client, lost) => {
+      const done = await withMigrationLock(config.MIGRATION_DATABASE_URL ?? config.DATABASE_URL, lock, async (client, lost) => {
         const postgres = await migratePostgres(client);
         context.note(`PostgreSQL: ${postgres.length === 0 ? 'up to date' : postgres.join(', ')}`);
         await migrateClickhouse(clickhouseAccess(config), lost);

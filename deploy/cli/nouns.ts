@@ -9,6 +9,7 @@ type AddCommands = (program: PadronCommand, context: CommandContext) => void;
  */
 const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).addMigrateCommand,
+  engines: async () => (await import('./engines.ts')).addEnginesCommand,
   accounts: async () => (await import('./accounts.ts')).addAccountsCommands,
   contracts: async () => (await import('./contracts.ts')).addContractsCommands,
   tokens: async () => (await import('./accounts.ts')).addTokensCommands,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { changesTopic, padronReducido, registerNames } from '../../schemas/registers.ts';
 import { readBuild } from '../runtime/build.ts';
-import { clickhouseAccess, makeClickhouse, pingClickhouse } from '../runtime/clickhouse.ts';
+import { clickhouseAccess, clickhouseCheck, makeClickhouse, pingClickhouse } from '../runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -13,20 +13,21 @@ import {
   tracingBlock,
   wholeNumber,
 } from '../runtime/config.ts';
+import { EngineWatch, lookEveryMs } from '../runtime/engines/watch.ts';
 import { startHealth } from '../runtime/health.ts';
 import { connectKafka, processLimitMs } from '../runtime/kafka/connect.ts';
 import { kafkaConnection } from '../runtime/kafka/connection.ts';
-import { Lifecycle } from '../runtime/lifecycle.ts';
+import { Lifecycle, startRepeating } from '../runtime/lifecycle.ts';
 import { makeLogger } from '../runtime/log.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../runtime/metrics.ts';
 import { SchemaLevel } from '../runtime/migrations/level.ts';
-import { makePool } from '../runtime/postgres.ts';
+import { databaseCheck, makePool } from '../runtime/postgres.ts';
 import { watchServer } from '../runtime/server-watch.ts';
-import { makeLazyTemporal, temporalAccess } from '../runtime/temporal.ts';
+import { makeLazyTemporal, temporalAccess, temporalCheck } from '../runtime/temporal.ts';
 import { startTracing } from '../runtime/tracing/start.ts';
 import { connectOffsets } from '../stream/kafka.ts';
 import { checkStreams } from '../stream/prepare.ts';
-import { connectRegistry, registryAccess } from '../stream/registry.ts';
+import { connectRegistry, registryAccess, registryCheck } from '../stream/registry.ts';
 import { SchemaArchive } from '../stream/schema-archive.ts';
 import { materializeGroup, watchGroup } from '../stream/topics.ts';
 import { type RowColumns, schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
@@ -83,6 +84,24 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     connections: 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const access = registryAccess(config);
+  const temporalAt = temporalAccess(config.TEMPORAL_ADDRESS, config);
+  const temporal = makeLazyTemporal(temporalAt, config.TEMPORAL_NAMESPACE);
+  lifecycle.onStop('temporal', () => temporal.connection.close());
+  const engines = new EngineWatch(
+    [
+      databaseCheck(config.DATABASE_URL, pool),
+      registryCheck(access),
+      clickhouseCheck(clickhouseAccess(config), clickhouse),
+      temporalCheck(temporalAt, temporal),
+    ],
+    log,
+  );
+  await engines.requireUsable(['PostgreSQL']);
+  lifecycle.onStop(
+    'engines',
+    startRepeating('look at the engines', lookEveryMs, log, () => engines.look()),
+  );
   const schemaLevel = new SchemaLevel(pool, clickhouse);
   health.readyWhen(() => schemaLevel.problem());
   await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
@@ -102,7 +121,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     kafka: () => offsets.ends(changesTopic(prefix, padronReducido.name)),
   });
 
-  const registry = connectRegistry(registryAccess(config));
+  const registry = connectRegistry(access);
   const ids = await checkStreams({ kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix });
   const currentIds = new Map(registerNames.map((register) => [register, ids[register].changes]));
   const archive = new SchemaArchive(config.ARCHIVE_URL);
@@ -115,8 +134,6 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       handle: makeMaterializeHandler(clickhouse, metrics),
     }),
     watch: () => {
-      const temporal = makeLazyTemporal(temporalAccess(config.TEMPORAL_ADDRESS, config), config.TEMPORAL_NAMESPACE);
-      lifecycle.onStop('temporal', () => temporal.connection.close());
       return {
         group: watchGroup(prefix),
         schemas: schemas('today'),
@@ -159,6 +176,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   }
   health.readyWhen(async () => {
     const waits =
+      engines.problem() ??
       (await schemaLevel.problem()) ?? loops.map((loop) => loop.ready()).find((one) => one !== null) ?? null;
     // A loop that lost its broker knows only that it has left the group. The check knows why.
     return waits === null ? null : ((await problem()) ?? waits);

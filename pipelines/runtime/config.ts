@@ -25,9 +25,13 @@ export const processBlock = z.object({
 });
 
 export const databaseBlock = z.object({
+  /** Its parameters `sslmode`, `sslrootcert`, `sslcert` and `sslkey` are those of PostgreSQL's own programs. */
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   DATABASE_POOL_SIZE: wholeNumber(1, 200).default(10),
 });
+
+/** The user of `padron migrate`, who owns the tables. Without it, DATABASE_URL's user is also that one. */
+export const migrationBlock = z.object({ MIGRATION_DATABASE_URL: databaseBlock.shape.DATABASE_URL.optional() });
 
 export const clickhouseBlock = z.object({
   /** Address of the HTTP interface with the database as path. It may hold user and password. */

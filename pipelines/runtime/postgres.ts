@@ -1,4 +1,16 @@
-import { type ClientBase, Pool, type PoolClient, type QueryConfig, types } from 'pg';
+import {
+  Client,
+  type ClientBase,
+  type ClientConfig,
+  Pool,
+  type PoolClient,
+  type PoolConfig,
+  type QueryConfig,
+  types,
+} from 'pg';
+import type { EngineCheck } from './engines/check.ts';
+import { connectionOf, databaseAddress } from './engines/database-url.ts';
+import { shownAddress } from './engines/failure.ts';
 
 export type { Pool, PoolClient };
 
@@ -27,6 +39,50 @@ const connectTimeoutMs = 5_000;
 const keepAliveAfterMs = 5_000;
 
 /**
+ * A connection that reads its TLS files when it is made. A pool makes connections in the background too, where an error
+ * of the constructor would end the process. So a file that cannot be read fails the connection instead.
+ */
+class FileClient extends Client {
+  readonly #unreadable: Error | undefined;
+
+  constructor(config: ClientConfig & { connectionString: string }) {
+    let connection: ClientConfig = { connectionString: databaseAddress(config.connectionString).url };
+    let unreadable: Error | undefined;
+    try {
+      connection = connectionOf(config.connectionString);
+    } catch (error) {
+      unreadable = error as Error;
+    }
+    super({ ...config, ...connection });
+    this.#unreadable = unreadable;
+  }
+
+  override connect(): Promise<Client>;
+  override connect(callback: ((err: Error) => void) | ((err: null, client: Client) => void)): void;
+  override connect(
+    callback?: ((err: Error) => void) | ((err: null, client: Client) => void),
+  ): Promise<Client> | undefined {
+    const unreadable = this.#unreadable;
+    if (callback === undefined) return unreadable === undefined ? super.connect() : Promise.reject(unreadable);
+    if (unreadable === undefined) super.connect(callback);
+    else process.nextTick(callback as (err: Error) => void, unreadable);
+    return undefined;
+  }
+}
+
+/** Asks for the server's version. */
+export function databaseCheck(databaseUrl: string, pool: Pool): EngineCheck {
+  return {
+    engine: 'PostgreSQL',
+    address: shownAddress(databaseUrl),
+    async ask() {
+      const { rows } = await pool.query<{ server_version: string }>('SHOW server_version');
+      return rows[0]?.server_version ?? null;
+    },
+  };
+}
+
+/**
  * Makes a connection pool that sets every default that we rely on.
  * @param timeoutMs limit of one statement
  */
@@ -39,6 +95,8 @@ export function makePool(
 ): Pool {
   const pool = new Pool({
     connectionString: databaseUrl,
+    // pg's types say that a client takes no arguments.
+    Client: FileClient as unknown as NonNullable<PoolConfig['Client']>,
     application_name: name,
     max: size,
     connectionTimeoutMillis: connectMs,

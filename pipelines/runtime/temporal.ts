@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { TemporalConfiguration } from './config.ts';
@@ -77,46 +77,51 @@ function optionsOf(target: TemporalAccess | string, connectTimeout: number): Con
 
 const askMs = 4_000;
 const handshakeMs = 3_000;
+/** How long a server may take to close a connection whose certificate it refuses. */
+const refusalMs = 500;
 
 /** Asks for the namespace, which needs a login, and for the server's version. */
 export function temporalCheck(target: TemporalAccess | string, client: Client): EngineCheck {
   const access = typeof target === 'string' ? { address: target } : target;
+  let worked = false;
   return {
     engine: 'Temporal',
     address: access.address,
     async ask() {
+      // gRPC hides why no connection could be made, and tries for a long time.
+      if (!worked) await tryConnection(access);
+      worked = false;
       const { workflowService, options } = client;
-      try {
-        return await client.withDeadline(Date.now() + askMs, async () => {
-          await workflowService.describeNamespace({ namespace: options.namespace });
-          return (await workflowService.getSystemInfo({})).serverVersion || null;
-        });
-      } catch (error) {
-        // gRPC hides why no connection could be made.
-        if (isUnavailable(error)) await tryConnection(access);
-        throw error;
-      }
+      const version = await client.withDeadline(Date.now() + askMs, async () => {
+        await workflowService.describeNamespace({ namespace: options.namespace });
+        return (await workflowService.getSystemInfo({})).serverVersion || null;
+      });
+      worked = true;
+      return version;
     },
   };
 }
 
-/** Codes of gRPC: 1 cancelled, 4 deadline exceeded, 14 unavailable. */
-const isUnavailable = (error: unknown) => [1, 4, 14].includes((error as { code?: number }).code ?? -1);
-
-/** Connects once, to find out why a client cannot. A server that accepts us sends its settings at once. */
+/** Connects once without gRPC. @throws the error of node:net or node:tls, which says why no connection can be made */
 async function tryConnection({ address, tls }: TemporalAccess): Promise<void> {
   const at = address.lastIndexOf(':');
   const place = { host: address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(address.slice(at + 1)) };
-  const names = tls?.serverName === undefined ? {} : { servername: tls.serverName };
+  const name = tls?.serverName === undefined ? {} : { servername: tls.serverName };
   const socket =
-    tls === undefined
-      ? connect(place)
-      : connectTls({ ...place, ...names, ...readTlsFiles(tls), ALPNProtocols: ['h2'] });
+    tls === undefined ? connect(place) : connectTls({ ...place, ...name, ...readTlsFiles(tls), ALPNProtocols: ['h2'] });
   try {
-    const signal = AbortSignal.timeout(handshakeMs);
-    await once(socket, tls === undefined ? 'connect' : 'secureConnect', { signal });
-    if (tls !== undefined) await Promise.race([once(socket, 'data', { signal }), once(socket, 'close', { signal })]);
+    await once(socket, tls === undefined ? 'connect' : 'secureConnect', { signal: AbortSignal.timeout(handshakeMs) });
+    // With TLS 1.3, a server refuses our certificate only after the client's side of the handshake.
+    if (tls !== undefined) await refusalOf(socket);
   } finally {
     socket.on('error', () => {}).destroy();
   }
+}
+
+/** Resolves when the server has said something or has said nothing for a while. Rejects when it refuses us. */
+async function refusalOf(socket: Socket): Promise<void> {
+  const signal = AbortSignal.timeout(refusalMs);
+  await once(socket, 'data', { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
 }

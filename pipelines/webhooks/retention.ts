@@ -231,7 +231,7 @@ async function removeEvents(client: PoolClient, deletion: string, values: readon
 
 /** Drops the three tables of a partition that is past, unless it has an event or a delivery. */
 async function dropIfEmpty(client: PoolClient, suffix: string): Promise<void> {
-  const [event, delivery, attempt] = tablesOf(suffix);
+  const [event, delivery] = tablesOf(suffix);
   const isEmpty = async () =>
     (await client.query(`SELECT 1 FROM ${event} UNION ALL SELECT 1 FROM ${delivery} LIMIT 1`)).rowCount === 0;
   if (!(await isEmpty())) return;
@@ -239,7 +239,7 @@ async function dropIfEmpty(client: PoolClient, suffix: string): Promise<void> {
   // last, and two transactions could deadlock.
   await client.query(`LOCK TABLE ONLY event, ONLY delivery, ONLY attempt, ${delivery} IN ACCESS EXCLUSIVE MODE`);
   // A consumer that was down for months may have written an event of a past day before the lock was taken.
-  if (await isEmpty()) await client.query(`DROP TABLE ${attempt}, ${delivery}, ${event}`);
+  if (await isEmpty()) await client.query('SELECT drop_event_partition($1)', [suffix]);
 }
 
 /** Removes attempts of the day that began more than `attemptDays` days ago. Their delivery may still be sent. */

@@ -13,6 +13,7 @@ import { taxpayerAnswer } from '../../schemas/http/taxpayer.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { registerNames } from '../../schemas/registers.ts';
 import { faultsOfMetrics } from '../support/deploy/scraped.ts';
+import { makeUsers } from '../support/engines/database-users.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/process/collector.ts';
 import { differences, readHistory, readPublication, readState } from '../support/registers/state.ts';
 
@@ -42,6 +43,8 @@ beforeAll(async () => {
     directory: path.join(directory, 'chain'),
     log: () => undefined,
     environment: collector.environment,
+    // The processes run with a user that owns nothing, and only the migrations with the owner.
+    prepare: ({ endpoints }) => makeUsers(endpoints.DATABASE_URL),
   });
 }, 180_000);
 

@@ -53,6 +53,8 @@ interface ChainOptions {
   environment?: Record<string, string>;
   /** Addresses of engines that run elsewhere and are not started. */
   addresses?: Addresses;
+  /** Called when the engines run, before the product starts. Returns further environment variables. */
+  prepare?: (stack: Stack) => Promise<Record<string, string>>;
 }
 
 /** Starts the whole chain with empty engines. When a part fails, the parts that run are stopped again. */
@@ -106,6 +108,7 @@ async function startParts(
     ALLOW_PRIVATE_TARGETS: '1',
     EGRESS_EXTRA_CA: caFile,
     ...options.environment,
+    ...(await options.prepare?.(stack)),
   };
   const product = await startProduct(stack, { environment: { all: settings }, log });
   stops.push(() => product.stop());

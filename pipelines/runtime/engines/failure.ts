@@ -63,7 +63,7 @@ const refusals: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^tls_file_unreadable$/, 'a file of its settings cannot be read'],
   [/^(28P01|28000|516|http_401|grpc_16)$/, refusedLogin],
   [/^(42501|497|http_403|grpc_7)$/, 'this user or token lacks a right'],
-  [/^(3D000|81)$/, 'it has no such database'],
+  [/^3D000$/, 'it has no such database'],
   [/^grpc_5$/, 'it has no such namespace'],
   [/^http_404$/, 'nothing answers under the path of this address'],
 ];
@@ -79,6 +79,9 @@ function failureOf(error: unknown): Failure {
     return { kind: 'refused', reason: `${refusal[1]}${detail} (${code})`, code };
   }
   if (/does not support SSL/i.test(text)) return { kind: 'refused', reason: noTls, code: 'no_tls' };
+  if (code === '81') {
+    return { kind: 'away', reason: 'it has no such database yet; `padron migrate` makes it (81)', code };
+  }
   if (code === 'ECONNRESET') {
     const reason = 'it closed the connection; it may be restarting, or may refuse our client certificate (ECONNRESET)';
     return { kind: 'away', reason, code };

@@ -1,4 +1,5 @@
 import { createSecureContext } from 'node:tls';
+import { databaseAddress, sslModes } from './database-url.ts';
 import { kafkaSettingProblems } from './kafka-settings.ts';
 import { readTlsFiles, type TlsFiles } from './tls.ts';
 
@@ -33,7 +34,12 @@ export function settingProblems(configuration: unknown): string[] {
     const user = `${name.slice(0, -'_TOKEN'.length)}_USERNAME`;
     if (isSet(user)) problems.push(`${name}: cannot be set together with ${user}`);
   }
-  return [...problems, ...kafkaSettingProblems(settings), ...fileProblems(settings)];
+  return [
+    ...problems,
+    ...kafkaSettingProblems(settings),
+    ...fileProblems(settings),
+    ...databaseProblems(settings),
+  ];
 }
 
 const fileEnding = /_(CA|CERT|KEY)_FILE$/;
@@ -48,6 +54,17 @@ function fileProblems(settings: Record<string, unknown>): string[] {
   return [...prefixes].flatMap((prefix) => {
     const file = (kind: string) => settings[`${prefix}_${kind}_FILE`] as string | undefined;
     return unusable(`${prefix}_…_FILE`, { ca: file('CA'), cert: file('CERT'), key: file('KEY') });
+  });
+}
+
+function databaseProblems(settings: Record<string, unknown>): string[] {
+  return ['DATABASE_URL', 'MIGRATION_DATABASE_URL'].flatMap((name) => {
+    const address = settings[name];
+    if (typeof address !== 'string') return [];
+    const mode = new URL(address).searchParams.get('sslmode') ?? 'disable';
+    if (!sslModes.includes(mode)) return [`${name}: sslmode must be one of ${sslModes.join(', ')}`];
+    const { tls } = databaseAddress(address);
+    return tls === undefined || tls === 'off' ? [] : unusable(name, tls.files);
   });
 }
 

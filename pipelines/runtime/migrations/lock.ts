@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PG_MIGRATE_LOCK_ID } from 'node-pg-migrate';
 import { Client } from 'pg';
+import { connectionOf } from '../engines/database-url.ts';
 
 /** One migration of an installation runs at a time. This error says who holds the lock, or that the lock was lost. */
 export class MigrationLockError extends Error {
@@ -43,7 +44,7 @@ export async function withMigrationLock<Result>(
   work: (client: Client, lost: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const client = new Client({
-    connectionString: databaseUrl,
+    ...connectionOf(databaseUrl),
     // PostgreSQL keeps 63 bytes of the name.
     application_name: `padron-migrate@${hostname()}`.slice(0, 63),
     connectionTimeoutMillis: connectTimeoutMs,

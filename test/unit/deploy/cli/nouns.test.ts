@@ -14,7 +14,18 @@ async function nounsFor(first: string | undefined): Promise<string[]> {
 }
 
 const all = [
-  ...['migrate', 'accounts', 'contracts', 'tokens', 'registers', 'publications', 'schemas', 'editions', 'verify'],
+  ...[
+    'migrate',
+    'engines',
+    'accounts',
+    'contracts',
+    'tokens',
+    'registers',
+    'publications',
+    'schemas',
+    'editions',
+    'verify',
+  ],
   ...['rebuild', 'replay', 'deliveries', 'calendar', 'backup', 'rejects'],
 ];
 

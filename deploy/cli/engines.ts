@@ -1,0 +1,102 @@
+import { clickhouseAccess, clickhouseCheck, makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
+import {
+  clickhouseBlock,
+  databaseBlock,
+  migrationBlock,
+  registryBlock,
+  temporalBlock,
+} from '../../pipelines/runtime/config.ts';
+import { askEngine, type EngineCheck } from '../../pipelines/runtime/engines/check.ts';
+import type { EngineError } from '../../pipelines/runtime/engines/failure.ts';
+import { engineFloors } from '../../pipelines/runtime/engines/floors.ts';
+import { databaseCheck, makePool } from '../../pipelines/runtime/postgres.ts';
+import { makeLazyTemporal, temporalAccess, temporalCheck } from '../../pipelines/runtime/temporal.ts';
+import { registryAccess, registryCheck } from '../../pipelines/stream/registry.ts';
+import type { PadronCommand } from './arguments.ts';
+import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
+
+const askMs = 8_000;
+
+/** All settings are optional, because a process may use only some engines. */
+const settings = databaseBlock
+  .extend({ ...migrationBlock.shape, ...clickhouseBlock.shape, ...registryBlock.shape, ...temporalBlock.shape })
+  .partial({ DATABASE_URL: true, CLICKHOUSE_URL: true, SCHEMA_REGISTRY_URL: true, TEMPORAL_ADDRESS: true });
+
+/** `padron engines`: whether the engines of the settings can be used. */
+export function addEnginesCommand(program: PadronCommand, context: CommandContext): void {
+  program
+    .command('engines')
+    .description('Asks each engine whether it takes our login and certificates, and whether its version is new enough.')
+    .remarks(
+      `Asks only the engines whose address is set, each at most 8 s, and changes nothing. \`--check-config\` of the three processes
+looks at the settings alone and connects to nothing.`,
+    )
+    .examples('engines', 'engines --json')
+    .action(async (options: OutputOptions) => {
+      const rows = await Promise.all(engineChecks(context, true).map(report));
+      const failed = rows.filter(({ problem }) => problem !== null);
+      context.showRows(options, rows, lineOf, 'No address of an engine is set.');
+      if (failed.length > 0) context.exitCode = 1;
+    });
+}
+
+/**
+ * Asks the engines before a migration, which makes ClickHouse's database if it is missing.
+ * @throws CommandError that names every engine that cannot be used
+ */
+export async function requireEngines(context: CommandContext): Promise<void> {
+  const rows = await Promise.all(engineChecks(context, false).map(report));
+  const problems = rows.flatMap(({ problem }) => problem ?? []);
+  if (problems.length > 0) throw new CommandError(problems.join('\n'), 'Nothing was changed. Then run it again.');
+}
+
+function engineChecks(context: CommandContext, needsDatabase: boolean): EngineCheck[] {
+  const config = context.configuration(settings);
+  const { DATABASE_URL, MIGRATION_DATABASE_URL, CLICKHOUSE_URL, SCHEMA_REGISTRY_URL, TEMPORAL_ADDRESS } = config;
+  const checks: EngineCheck[] = [];
+  for (const url of new Set([DATABASE_URL, MIGRATION_DATABASE_URL])) {
+    if (url === undefined) continue;
+    const pool = makePool(url, 'padron-cli', 1);
+    context.onEnd(() => pool.end());
+    checks.push(databaseCheck(url, pool));
+  }
+  if (SCHEMA_REGISTRY_URL !== undefined) checks.push(registryCheck(registryAccess({ ...config, SCHEMA_REGISTRY_URL })));
+  if (CLICKHOUSE_URL !== undefined) {
+    const url = needsDatabase ? CLICKHOUSE_URL : Object.assign(new URL(CLICKHOUSE_URL), { pathname: '/' }).href;
+    const access = clickhouseAccess({ ...config, CLICKHOUSE_URL }, url);
+    const client = makeClickhouse(access, 'padron-cli', { requestTimeoutMs: askMs, connections: 1 });
+    context.onEnd(() => client.close());
+    checks.push(clickhouseCheck(access, client));
+  }
+  if (TEMPORAL_ADDRESS !== undefined) {
+    const access = temporalAccess(TEMPORAL_ADDRESS, config);
+    const client = makeLazyTemporal(access, config.TEMPORAL_NAMESPACE);
+    context.onEnd(() => client.connection.close());
+    checks.push(temporalCheck(access, client));
+  }
+  return checks;
+}
+
+interface Row {
+  engine: string;
+  address: string;
+  version: string | null;
+  /** The oldest version that this release works with. */
+  floor: string | null;
+  problem: string | null;
+}
+
+async function report(check: EngineCheck): Promise<Row> {
+  const row = { engine: check.engine, address: check.address, floor: engineFloors[check.engine] };
+  try {
+    return { ...row, version: await askEngine(check, askMs), problem: null };
+  } catch (error) {
+    return { ...row, version: null, problem: (error as EngineError).message };
+  }
+}
+
+function lineOf({ engine, address, version, floor, problem }: Row): string {
+  if (problem !== null) return problem;
+  const shown = version === null ? 'answers' : `version ${version}`;
+  return `${engine} at ${address}: ${shown}${floor === null ? '' : ` (at least ${floor})`}`;
+}
