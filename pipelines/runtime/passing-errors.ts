@@ -1,14 +1,17 @@
 /**
  * How an error passes by itself.
- * - `away`: an engine cannot be reached, starts, stops, or has no room for one more connection. This may last for
- *   hours, and nothing else can be done meanwhile.
+ * - `away`: an engine cannot be reached, starts, stops, refuses our login or certificate, or has no room for one more
+ *   connection. This may last for hours, and nothing else can be done meanwhile.
  * - `refused`: PostgreSQL answers but did not finish this statement, because it ran out of memory or time, or because
  *   another transaction was in the way. Usually a repeat succeeds. But the statement itself may be the cause, so the
  *   number of repeats should be limited.
  */
 export type Passing = 'away' | 'refused';
 
-/** Codes of node:net and node:dns, and of PostgreSQL ("PostgreSQL Error Codes" in its manual). */
+/**
+ * Codes of node:net and node:dns, of PostgreSQL ("PostgreSQL Error Codes" in its manual), and of ClickHouse (three
+ * digits, `system.errors`). Every insert into ClickHouse can be repeated, so it also can where too few replicas took it.
+ */
 const codes = new Map<string, Passing>([
   ['ECONNREFUSED', 'away'],
   ['ECONNRESET', 'away'],
@@ -27,6 +30,14 @@ const codes = new Map<string, Passing>([
   ['08007', 'away'],
   ['25006', 'away'], // read_only_sql_transaction: a standby, or a primary that an operator made read-only
   ['25P03', 'away'], // idle_in_transaction_session_timeout: this process stood still, and its session was ended
+  ['28000', 'away'], // invalid_authorization_specification: pg_hba.conf lets this connection not in
+  ['28P01', 'away'], // invalid_password
+  ['tls_file_unreadable', 'away'],
+  ['516', 'away'], // AUTHENTICATION_FAILED
+  ['285', 'away'], // TOO_FEW_LIVE_REPLICAS
+  ['286', 'away'], // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE: another insert waits for its quorum
+  ['289', 'away'], // REPLICA_IS_NOT_IN_QUORUM
+  ['319', 'away'], // UNKNOWN_STATUS_OF_INSERT: the quorum was not reached in time
   ['53100', 'away'], // disk_full: an operator must free space
   ['53300', 'away'], // too_many_connections
   ['57P01', 'away'], // admin_shutdown: the server stops, or an operator ended the session
@@ -40,6 +51,9 @@ const codes = new Map<string, Passing>([
   ['55P03', 'refused'], // lock_not_available
   ['57014', 'refused'], // query_canceled: by statement_timeout or by an operator
 ]);
+
+/** Codes of node:tls and OpenSSL. A certificate that is replaced ends them. */
+const tlsCode = /^(CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/;
 
 /** Messages of pg's errors that have no code: the server went away between two statements, or does not answer. */
 const awayInWords =
@@ -55,5 +69,6 @@ export function passingOf(error: unknown): Passing | null {
   if (typeof retryable === 'boolean') return retryable ? 'away' : null;
   const known = typeof code === 'string' ? codes.get(code) : undefined;
   if (known !== undefined) return known;
+  if (typeof code === 'string' && tlsCode.test(code)) return 'away';
   return awayInWords.test(error.message) ? 'away' : passingOf(cause);
 }

@@ -3,6 +3,7 @@ import { askEngine, type EngineCheck } from '../../../../pipelines/runtime/engin
 import { engineError, shownAddress } from '../../../../pipelines/runtime/engines/failure.ts';
 import { engineFloors, isBelow } from '../../../../pipelines/runtime/engines/floors.ts';
 import { EngineWatch } from '../../../../pipelines/runtime/engines/watch.ts';
+import { passingOf } from '../../../../pipelines/runtime/passing-errors.ts';
 
 const checkOf = (ask: EngineCheck['ask'], engine: EngineCheck['engine'] = 'ClickHouse'): EngineCheck => ({
   engine,
@@ -124,4 +125,18 @@ it('a start ends for an engine that refuses us, and for a needed one that is awa
   const away = new EngineWatch([checkOf(failing({ code: 'ECONNREFUSED' }))], silent);
   await away.requireUsable(['PostgreSQL']);
   await expect(away.requireUsable(['ClickHouse'])).rejects.toThrow('it does not answer');
+});
+
+it.each(['CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', '28P01', '516', '319'])(
+  'work that fails with %s is repeated until an operator has mended it',
+  (code) => {
+    const cause = Object.assign(new Error('x'), { code });
+    expect(passingOf(cause)).toBe('away');
+    expect(passingOf(new Error('wrapped', { cause }))).toBe('away');
+  },
+);
+
+it('a right that is missing is not repeated: the statement is as likely the cause', () => {
+  expect(passingOf(Object.assign(new Error('x'), { code: '42501' }))).toBeNull();
+  expect(passingOf(Object.assign(new Error('x'), { code: '497' }))).toBeNull();
 });
