@@ -47,7 +47,8 @@ looks at the settings alone and connects to nothing.`,
 export async function requireEngines(context: CommandContext): Promise<void> {
   const rows = await Promise.all(engineChecks(context, false).map(report));
   const problems = rows.flatMap(({ problem }) => problem ?? []);
-  if (problems.length > 0) throw new CommandError(problems.join('\n'), 'Nothing was changed. Then run it again.');
+  if (problems.length > 0)
+    throw new CommandError(problems.join('\n'), 'Nothing was changed. Mend this and run it again.');
 }
 
 function engineChecks(context: CommandContext, needsDatabase: boolean): EngineCheck[] {

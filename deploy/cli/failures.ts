@@ -1,5 +1,11 @@
+<<<<<<< HEAD
 import { EngineError } from '../../pipelines/runtime/engines/failure.ts';
+=======
+import { EngineError, engineError } from '../../pipelines/runtime/engines/failure.ts';
+>>>>>>> 6342b67f (The command line names an engine that refuses us, and what to run next)
 import { CommandError } from './context.ts';
+
+const seeEngines = 'Mend the setting or the engine. `npx padron engines` asks all of them.';
 
 /**
  * Makes the text that the operator reads on standard error: what went wrong and what to do next, without stack traces.
@@ -7,9 +13,13 @@ import { CommandError } from './context.ts';
 export function explain(error: unknown): string {
   if (error instanceof CommandError) return lines(error.message, error.advice);
   if (!(error instanceof Error)) return lines(String(error));
+<<<<<<< HEAD
   if (error instanceof EngineError && !unreachableCodes.includes(error.code)) {
     return lines(`${error.message}.`, `Check the settings of ${error.engine}.`);
   }
+=======
+  if (error instanceof EngineError && error.kind === 'refused') return lines(error.message, seeEngines);
+>>>>>>> 6342b67f (The command line names an engine that refuses us, and what to run next)
   const unreachable = unreachableEngine(error);
   if (unreachable !== null)
     return lines(unreachable, 'Start the stack with `npm start`, or check the addresses in the environment.');
@@ -18,7 +28,9 @@ export function explain(error: unknown): string {
     return lines('The database has no tables of this service.', 'Run `npx padron migrate` first.');
   if (error.name === 'ArchiveError' && (code === 'not_found' || code === 'hash_mismatch'))
     return lines(`${error.message}.`, 'Bring the right file back: the last part of its name is its SHA-256.', code);
-  return lines(error.message || error.name, undefined, code);
+  // Which engine it was does not matter here: only whether an engine refused us.
+  const isRefusal = engineError('PostgreSQL', '', error).kind === 'refused';
+  return lines(error.message || error.name, isRefusal ? seeEngines : undefined, code);
 }
 
 const unreachableCodes = ['ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT'];
