@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { databaseAddress, sslModes } from './database-url.ts';
 import { kafkaSettingProblems } from './kafka-settings.ts';
@@ -70,7 +71,10 @@ function databaseProblems(settings: Record<string, unknown>): string[] {
 
 function unusable(name: string, files: TlsFiles): string[] {
   try {
-    createSecureContext(readTlsFiles(files));
+    const texts = readTlsFiles(files);
+    // A context takes a file without any certificate, and would then trust nobody.
+    if (texts.ca !== undefined) new X509Certificate(texts.ca);
+    createSecureContext(texts);
     return [];
   } catch (error) {
     return [`${name}: ${error instanceof Error ? error.message : String(error)}`];
