@@ -1,11 +1,7 @@
-<<<<<<< HEAD
-import { EngineError } from '../../pipelines/runtime/engines/failure.ts';
-=======
 import { EngineError, engineError } from '../../pipelines/runtime/engines/failure.ts';
->>>>>>> 6342b67f (The command line names an engine that refuses us, and what to run next)
 import { CommandError } from './context.ts';
 
-const seeEngines = 'Mend the setting or the engine. `npx padron engines` asks all of them.';
+const seeEngines = 'Check the settings: `npx padron engines` asks all engines.';
 
 /**
  * Makes the text that the operator reads on standard error: what went wrong and what to do next, without stack traces.
@@ -13,13 +9,9 @@ const seeEngines = 'Mend the setting or the engine. `npx padron engines` asks al
 export function explain(error: unknown): string {
   if (error instanceof CommandError) return lines(error.message, error.advice);
   if (!(error instanceof Error)) return lines(String(error));
-<<<<<<< HEAD
   if (error instanceof EngineError && !unreachableCodes.includes(error.code)) {
     return lines(`${error.message}.`, `Check the settings of ${error.engine}.`);
   }
-=======
-  if (error instanceof EngineError && error.kind === 'refused') return lines(error.message, seeEngines);
->>>>>>> 6342b67f (The command line names an engine that refuses us, and what to run next)
   const unreachable = unreachableEngine(error);
   if (unreachable !== null)
     return lines(unreachable, 'Start the stack with `npm start`, or check the addresses in the environment.');

@@ -41,25 +41,29 @@ export function addMigrateCommand(program: PadronCommand, context: CommandContex
       const config = context.configuration(migrationSettings);
       await requireEngines(context);
       const lock = { waitMs: options.lockWait * 1_000, note: (line: string) => context.note(line) };
-      const done = await withMigrationLock(config.MIGRATION_DATABASE_URL ?? config.DATABASE_URL, lock, async (client, lost) => {
-        const postgres = await migratePostgres(client);
-        context.note(`PostgreSQL: ${postgres.length === 0 ? 'up to date' : postgres.join(', ')}`);
-        await migrateClickhouse(clickhouseAccess(config), lost);
-        context.note('ClickHouse: up to date');
-        lost.throwIfAborted();
-        const log = makeLogger('migrate', 'fatal');
-        const { kafka, close } = await connectKafka(kafkaConnection(config), 'padron-migrate', log);
-        context.onEnd(close);
-        const schemas = await prepareStreams({
-          kafka,
-          registry: connectRegistry(registryAccess(config)),
-          pool: context.pool(),
-          archiveUrl: config.ARCHIVE_URL,
-          prefix: config.KAFKA_TOPIC_PREFIX,
-        });
-        context.note(`Kafka: topics and schemas of ${Object.keys(schemas).length} registers are there`);
-        return { postgres, schemas };
-      });
+      const done = await withMigrationLock(
+        config.MIGRATION_DATABASE_URL ?? config.DATABASE_URL,
+        lock,
+        async (client, lost) => {
+          const postgres = await migratePostgres(client);
+          context.note(`PostgreSQL: ${postgres.length === 0 ? 'up to date' : postgres.join(', ')}`);
+          await migrateClickhouse(clickhouseAccess(config), lost);
+          context.note('ClickHouse: up to date');
+          lost.throwIfAborted();
+          const log = makeLogger('migrate', 'fatal');
+          const { kafka, close } = await connectKafka(kafkaConnection(config), 'padron-migrate', log);
+          context.onEnd(close);
+          const schemas = await prepareStreams({
+            kafka,
+            registry: connectRegistry(registryAccess(config)),
+            pool: context.pool(),
+            archiveUrl: config.ARCHIVE_URL,
+            prefix: config.KAFKA_TOPIC_PREFIX,
+          });
+          context.note(`Kafka: topics and schemas of ${Object.keys(schemas).length} registers are there`);
+          return { postgres, schemas };
+        },
+      );
       context.show(options, done, 'Everything is up to date.');
     });
 }

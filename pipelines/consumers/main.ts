@@ -177,7 +177,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   health.readyWhen(async () => {
     const waits =
       engines.problem() ??
-      (await schemaLevel.problem()) ?? loops.map((loop) => loop.ready()).find((one) => one !== null) ?? null;
+      (await schemaLevel.problem()) ??
+      loops.map((loop) => loop.ready()).find((one) => one !== null) ??
+      null;
     // A loop that lost its broker knows only that it has left the group. The check knows why.
     return waits === null ? null : ((await problem()) ?? waits);
   });

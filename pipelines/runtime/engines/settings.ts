@@ -35,12 +35,7 @@ export function settingProblems(configuration: unknown): string[] {
     const user = `${name.slice(0, -'_TOKEN'.length)}_USERNAME`;
     if (isSet(user)) problems.push(`${name}: cannot be set together with ${user}`);
   }
-  return [
-    ...problems,
-    ...kafkaSettingProblems(settings),
-    ...fileProblems(settings),
-    ...databaseProblems(settings),
-  ];
+  return [...problems, ...kafkaSettingProblems(settings), ...fileProblems(settings), ...databaseProblems(settings)];
 }
 
 const fileEnding = /_(CA|CERT|KEY)_FILE$/;

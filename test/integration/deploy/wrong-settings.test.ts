@@ -72,6 +72,7 @@ test('`padron engines` shows each engine with its version, and every one that re
   expect(code).toBe(0);
   for (const line of [/^PostgreSQL at .*: version 1\d\.\S+ .*\(at least 15\)$/m, /^ClickHouse at .*: version 2\d\./m])
     expect(stdout).toMatch(line);
+  expect(stdout).toMatch(/^Kafka at 127\.0\.0\.1:\d+: answers$/m);
   expect(stdout).toMatch(/^schema registry at .*: answers$/m);
   expect(stdout).toMatch(/^Temporal at .*: version 1\.\d+\.\d+ \(at least 1\.29\)$/m);
   const wrong = { DATABASE_URL: wrongPassword(right.DATABASE_URL!), TEMPORAL_NAMESPACE: 'no-such-namespace' };

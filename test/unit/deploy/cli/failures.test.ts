@@ -4,12 +4,8 @@ import { CommandError } from '../../../../deploy/cli/context.ts';
 import { explain } from '../../../../deploy/cli/failures.ts';
 import { notFound } from '../../../../pipelines/archive/archive.ts';
 import { makeClickhouse } from '../../../../pipelines/runtime/clickhouse.ts';
-<<<<<<< HEAD
-import { connectKafka } from '../../../../pipelines/runtime/kafka/connect.ts';
-=======
 import { engineError } from '../../../../pipelines/runtime/engines/failure.ts';
-import { makeKafka } from '../../../../pipelines/runtime/kafka.ts';
->>>>>>> 6342b67f (The command line names an engine that refuses us, and what to run next)
+import { connectKafka } from '../../../../pipelines/runtime/kafka/connect.ts';
 import { makeLogger } from '../../../../pipelines/runtime/log.ts';
 import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
 import { makePool } from '../../../../pipelines/runtime/postgres.ts';
@@ -107,11 +103,11 @@ test('any other error keeps its words and its code, and never its stack', () => 
   expect(explain('half')).toBe('error: half');
 });
 
-test('an engine that refuses a setting is named once, with the command that asks all engines', () => {
+test('an engine that refuses a setting is named, or the command that asks all engines', () => {
   const cause = Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' });
   expect(explain(engineError('schema registry', 'https://r:8081', cause))).toBe(
-    'error: schema registry at https://r:8081: its certificate has expired (CERT_HAS_EXPIRED)\n' +
-      'Mend the setting or the engine. `npx padron engines` asks all of them.',
+    'error: schema registry at https://r:8081: its certificate has expired (CERT_HAS_EXPIRED).\n' +
+      'Check the settings of schema registry.',
   );
   const refused = Object.assign(new Error('password authentication failed for user "u"'), { code: '28P01' });
   expect(explain(refused)).toMatch(/^error: password authentication failed.* \(28P01\)\n.*`npx padron engines`/);
