@@ -13,7 +13,6 @@ it.each([
     { DATABASE_URL: 'postgres://u@db/x?sslmode=maybe' },
     [expect.stringContaining('DATABASE_URL: sslmode must be one of')],
   ],
-  [{ KAFKA_SASL_USERNAME: 'u' }, []],
 ])('the settings %j have the problems %j', (settings, problems) => {
   expect(settingProblems(settings)).toEqual(problems);
 });
