@@ -1,6 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { type EditionFacts, editionFacts } from '../pipelines/editions/editions.ts';
-import { editionOf, firstServedDay, type ServedEdition, servedEditions } from '../pipelines/editions/served.ts';
+import {
+  editionOf,
+  firstServedDay,
+  type Holders,
+  type ServedEdition,
+  servedEditions,
+  servedEditionsAndHolders,
+} from '../pipelines/editions/served.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 import type { Source } from '../schemas/http/taxpayer.ts';
 import { limaTime } from '../schemas/lima-time.ts';
@@ -35,8 +42,12 @@ export interface Catalogue {
   edition(register: RegisterName, number: number): Promise<ServedRegister>;
 }
 
-/** A snapshot is fresh for only a fifth of a second, so that a finished edition is served soon. */
-const catalogueLimits: LastKnownLimits = {
+/**
+ * A snapshot is fresh for only a fifth of a second, so that a finished edition is served soon. `servesMs` is also how
+ * long this process may ask a ClickHouse replica that has stopped: see `askedAfterStopMs` in
+ * pipelines/replicas/catalogue.ts, which is longer.
+ */
+export const catalogueLimits: LastKnownLimits = {
   freshMs: 200,
   servesMs: 60_000,
   loadTimeoutMs: 2_000,
@@ -44,9 +55,25 @@ const catalogueLimits: LastKnownLimits = {
   maxEntries: 100,
 };
 
-/** @param startedAt when this process started */
-export function makeCatalogue(pool: Pool, startedAt = new Date()): Catalogue {
-  const all = makeLastKnown((_: 'all') => readServed(pool, startedAt), catalogueLimits);
+/** Gets the replicas that hold what a snapshot serves, before anybody gets the snapshot. */
+interface HoldersReader {
+  /** @param readAt when the read began, in milliseconds of performance.now() */
+  note(holders: Holders, readAt: number): void;
+}
+
+/**
+ * @param startedAt when this process started
+ * @param replicas the ClickHouse replicas, if there are several
+ */
+export function makeCatalogue(pool: Pool, startedAt = new Date(), replicas?: HoldersReader): Catalogue {
+  const readAll = async () => {
+    if (replicas === undefined) return readServed(pool, startedAt);
+    const readAt = performance.now();
+    const { served, holders } = await servedEditionsAndHolders(pool);
+    replicas.note(holders, readAt);
+    return describeAll(served, startedAt);
+  };
+  const all = makeLastKnown((_: 'all') => readAll(), catalogueLimits);
   const later = makeLastKnown(async (key: `${RegisterName}:${number}`) => {
     const [register, number] = key.split(':') as [RegisterName, string];
     const edition = await editionOf(pool, register, Number(number));
@@ -61,8 +88,11 @@ export function makeCatalogue(pool: Pool, startedAt = new Date()): Catalogue {
 }
 
 async function readServed(pool: Pool, startedAt: Date, day?: string): Promise<ServedRegisters> {
-  const found = await servedEditions(pool, day);
-  return Object.fromEntries([...found].map(([register, edition]) => [register, describeServed(edition, startedAt)]));
+  return describeAll(await servedEditions(pool, day), startedAt);
+}
+
+function describeAll(served: ReadonlyMap<RegisterName, ServedEdition>, startedAt: Date): ServedRegisters {
+  return Object.fromEntries([...served].map(([register, edition]) => [register, describeServed(edition, startedAt)]));
 }
 
 function describeServed(edition: ServedEdition, startedAt: Date): ServedRegister {

@@ -91,3 +91,5 @@ export function checkApiConfiguration({ STOP_DRAIN_MS, STOP_DEADLINE_MS }: z.out
   if (STOP_DRAIN_MS >= STOP_DEADLINE_MS)
     throw new ConfigurationError('STOP_DRAIN_MS must be less than STOP_DEADLINE_MS, or requests in flight are cut');
 }
+
+export type ApiConfiguration = z.output<typeof apiConfiguration>;

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import type { Client } from '@temporalio/client';
-import { LostData } from '../pipelines/replay/lost-data.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { clickhouseAccess, clickhouseCheck, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
 import { resolverFor } from '../pipelines/runtime/egress/policy.ts';
 import { checkTargetUrl, resolveTarget } from '../pipelines/runtime/egress/target.ts';
@@ -12,7 +10,6 @@ import { answerHealth, pathOf, startHealth, stopping } from '../pipelines/runtim
 import { Lifecycle, startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import { makeLineLogger, makeLogger } from '../pipelines/runtime/log.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../pipelines/runtime/metrics.ts';
-import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import { Notifications } from '../pipelines/runtime/notifications.ts';
 import { databaseCheck, makePool } from '../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, sealSecret } from '../pipelines/runtime/secrets.ts';
@@ -33,31 +30,24 @@ import type { ApiDependencies } from './dependencies.ts';
 import { EventStreams } from './event-stream/streams.ts';
 import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
-import { LostDataWatch } from './lost-data-watch.ts';
 import { Meter } from './metering/meter.ts';
 import { minuteChannels, SharedMinuteLimits } from './metering/minute-limits.ts';
 import { makeAudit } from './queries/audit.ts';
 import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';
-import { makeTaxpayers } from './queries/look-up.ts';
 import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
-import { makeRegisterChanges, pastGate } from './queries/register-changes.ts';
 import { makeFindCompanies, makeServedRows } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
 import { makeNameStore, makeRequireNames } from './search/store.ts';
 import { makeReadiness, serve } from './serve.ts';
+import { addReplicaGauge, openStores } from './stores/stores.ts';
 import { supplierThresholdsOf } from './supplier/bars.ts';
 import { makeFindSupplier } from './supplier/check.ts';
 import { makeFindRecentChanges } from './supplier/recent-changes.ts';
 
 /** Longest time of one SQL statement. All statements of the API are short, and requests wait for them. */
 const statementTimeoutMs = 15_000;
-/**
- * Connections for ClickHouse queries that nothing else limits: readiness checks, histories, and checks that a register
- * has rows. Further ones of these queries wait for a connection.
- */
-const otherConnections = 4;
 /** Pause between two removals of expired answers. Answers are kept for a day or for years, so no removal is urgent. */
 const expiredEveryMs = 60_000;
 
@@ -76,24 +66,20 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE, statementTimeoutMs);
   lifecycle.onStop('postgres', () => pool.end());
   lifecycle.onStop('postgres watch', watchServer(pool, config.DATABASE_URL, 'padron-api', log));
-  const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-api', {
-    requestTimeoutMs: 5_000,
-    // Queries for current rows, for earlier rows (`pastGate`), and `otherConnections` for all others.
-    connections: config.LOOKUP_IN_FLIGHT + pastGate.inFlight + otherConnections,
-  });
-  lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const stores = await openStores({ config, pool, log, lifecycle });
+  const { taxpayers, changes } = stores;
   measurePool(metrics, pool);
   // Temporal is not among them: a wake-up that does not reach it is made up by the worker's sweeper.
   measureEngines(metrics, {
     postgres: () => pool.query('SELECT 1'),
-    clickhouse: () => pingClickhouse(clickhouse),
+    clickhouse: stores.ping,
   });
 
   const temporal = temporalOf(lifecycle);
   const engines = new EngineWatch(
     [
       databaseCheck(config.DATABASE_URL, pool),
-      clickhouseCheck(clickhouseAccess(config), clickhouse),
+      ...stores.checks,
       ...(temporal === null ? [] : [temporalCheck(temporal.access, temporal.client)]),
     ],
     log,
@@ -108,31 +94,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   notifications.start();
   const minuteLimits = new SharedMinuteLimits(pool, notifications);
   const meter = new Meter(pool, metrics, log);
-  const catalogue = makeCatalogue(pool);
-  const lookupLimits = {
-    waitMs: config.LOOKUP_WAIT_MS,
-    maxKeys: config.LOOKUP_MAX_KEYS,
-    inFlight: config.LOOKUP_IN_FLIGHT,
-  };
-  const taxpayers = makeTaxpayers(clickhouse, lookupLimits);
-  const changes = makeRegisterChanges(clickhouse, lookupLimits);
+  const catalogue = makeCatalogue(pool, new Date(), stores.replicas);
+  if (stores.replicas) addReplicaGauge(metrics, stores.replicas, catalogue);
   const past = makePastEditions(pool, catalogue);
-  const searchClickhouse = makeClickhouse(clickhouseAccess(config), 'padron-api-search', {
-    requestTimeoutMs: 3_000,
-    // At most two searches run at the same time and the others wait, so that many searches cannot delay look-ups.
-    connections: 2,
-  });
-  lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
-  // A comparison reads whole columns of each table. It never waits for look-ups or searches, nor they for it.
-  const wholeClickhouse = makeClickhouse(clickhouseAccess(config), 'padron-api-whole', {
-    requestTimeoutMs: 130_000,
-    connections: 1,
-  });
-  lifecycle.onStop('clickhouse for comparisons', () => wholeClickhouse.close());
-  const lostData = new LostDataWatch(new LostData({ pool, clickhouse: wholeClickhouse }), log);
-  lifecycle.onStop('lost data', lostData.start());
   const servedEdition = async () => (await catalogue.snapshot()).padron_reducido?.edition.number ?? 0;
-  const names = makeNameStore(searchClickhouse, servedEdition);
+  const names = makeNameStore(stores.askForSearch, servedEdition);
   const recordDependencies = {
     ubigeos: readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8')),
     countUnknownUbigeo: makeUnknownUbigeoCounter(metrics),
@@ -207,9 +173,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('event streams', () => streams.stop());
   // Streams stop after the drain: their clients connect again at once, and must reach another process.
   lifecycle.onStop('drain', () => serving.drain(config.STOP_DRAIN_MS));
-  const schemaLevel = new SchemaLevel(pool, clickhouse);
-  const required = config.REQUIRED_REGISTERS;
-  health.readyWhen(makeReadiness({ engines, catalogue, clickhouse, lostData, schemaLevel, required }));
+  health.readyWhen(makeReadiness({ engines, catalogue, stores, required: config.REQUIRED_REGISTERS }));
   log.info({ ...readBuild(), port: serving.port, healthPort: health.port }, 'listening');
   // Without this, the first search would wait some seconds for the names. If it fails, the first search tries again.
   names.load().catch((error: unknown) => log.warn({ err: error }, 'the names of companies were not read at the start'));

@@ -3,14 +3,12 @@ import { createServer, type RequestListener, type Server, type ServerResponse, S
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClickHouseClient } from '../pipelines/runtime/clickhouse.ts';
 import type { EngineWatch } from '../pipelines/runtime/engines/watch.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
-import type { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
 import type { RegisterName } from '../schemas/registers.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { LostDataWatch } from './lost-data-watch.ts';
 import { ApiProblem, problemBody } from './problems.ts';
+import type { Stores } from './stores/stores.ts';
 
 /** Largest size of a request's address and headers together. */
 const maxHeadBytes = 16 * 1_024;
@@ -180,32 +178,27 @@ function closeAfter(response: ServerResponse): void {
 interface ReadinessDependencies {
   engines: Pick<EngineWatch, 'problem'>;
   catalogue: Catalogue;
-  clickhouse: ClickHouseClient;
-  lostData: Pick<LostDataWatch, 'problem' | 'forget'>;
-  schemaLevel: Pick<SchemaLevel, 'problem'>;
+  stores: Pick<Stores, 'problem' | 'schemaLevel'>;
   required: readonly RegisterName[];
 }
 
 /**
  * Makes a check that returns null when this process is ready for look-ups. Otherwise the check returns a text: which
  * store refuses us, does not answer or has an older schema, which required registers were never loaded, or which served
- * data ClickHouse lost.
+ * data ClickHouse lost. Of several ClickHouse replicas, one whole one is enough.
  */
 export function makeReadiness(dependencies: ReadinessDependencies): () => Promise<string | null> {
-  const { engines, catalogue, clickhouse, lostData, schemaLevel, required } = dependencies;
+  const { engines, catalogue, stores, required } = dependencies;
   return async () => {
     const refusal = engines.problem(['PostgreSQL', 'ClickHouse']);
     if (refusal !== null) return refusal;
     // A store that does not answer at all is found below.
-    const older = await schemaLevel.problem().catch(() => null);
+    const older = await stores.schemaLevel.problem().catch(() => null);
     if (older !== null) return older;
     const served = await catalogue.snapshot().catch(() => null);
     if (served === null) return 'PostgreSQL does not answer';
     const missing = required.filter((register) => served[register] === undefined);
     if (missing.length > 0) return `no materialised edition yet of: ${missing.join(', ')}`;
-    const answer = await clickhouse.ping();
-    if (answer.success) return (await schemaLevel.problem()) ?? (await lostData.problem());
-    lostData.forget();
-    return 'ClickHouse does not answer';
+    return stores.problem();
   };
 }

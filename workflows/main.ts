@@ -3,8 +3,15 @@ import { Runtime } from '@temporalio/worker';
 import { z } from 'zod';
 import { openArchive } from '../pipelines/archive/open.ts';
 import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
+import { Holding, holdingLimits, type ReplicaClient } from '../pipelines/replicas/holding.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
-import { clickhouseAccess, clickhouseCheck, makeClickhouse, pingClickhouse } from '../pipelines/runtime/clickhouse.ts';
+import {
+  clickhouseAccess,
+  clickhouseCheck,
+  makeClickhouse,
+  pingClickhouse,
+  replicasOf,
+} from '../pipelines/runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -28,7 +35,7 @@ import { makeLogger } from '../pipelines/runtime/log.ts';
 import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
 import { makeMetrics, measureCertificates, measureEngines, measurePool } from '../pipelines/runtime/metrics.ts';
 import { SchemaLevel } from '../pipelines/runtime/migrations/level.ts';
-import { databaseCheck, makePool } from '../pipelines/runtime/postgres.ts';
+import { databaseCheck, makePool, type Pool } from '../pipelines/runtime/postgres.ts';
 import { watchServer } from '../pipelines/runtime/server-watch.ts';
 import { makeLazyTemporal, temporalAccess, temporalCheck } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
@@ -41,6 +48,7 @@ import { bundleWorkflows, temporalLogger } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultSchedules } from './publication/schedule.ts';
 import { defaultPublicationSettings, makePublicationWorker, type PublicationEngines } from './publication/worker.ts';
+import { startReplicaRounds } from './replicas.ts';
 import { connectNative, followCertificates } from './temporal-connection.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
@@ -67,6 +75,11 @@ const schema = z.object({
   DELIVERY_BUILD_ID: z.string().min(1).max(100).optional(),
   /** How often the sweeper starts workflows for unfinished publications, editions and corrections in PostgreSQL. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
+  /**
+   * How long an edition that a first ClickHouse replica holds waits for the others before it is served without them. A
+   * replica that is left out is not asked until it has caught up, and notices wait a minute longer for it once.
+   */
+  CLICKHOUSE_REPLICA_WAIT_MS: wholeNumber(0, 600_000).default(15_000),
   /** How long a publication's step may go on after the process was asked to stop. */
   STOP_GRACE_MS: wholeNumber(0, 600_000).default(2_000),
 });
@@ -93,11 +106,14 @@ await lifecycle.run(async () => {
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgresql', () => pool.end());
   lifecycle.onStop('postgresql watch', watchServer(pool, configuration.DATABASE_URL, 'padron-worker', log));
-  const clickhouse = makeClickhouse(clickhouseAccess(configuration), 'padron-worker', {
-    requestTimeoutMs: queryTimeoutMs,
-    connections: 4,
+  const replicas = replicasOf(configuration).map((replica) => {
+    const options = { requestTimeoutMs: queryTimeoutMs, connections: 4 };
+    const clickhouse = makeClickhouse(replica.target, 'padron-worker', options);
+    lifecycle.onStop(`clickhouse ${replica.name}`, () => clickhouse.close());
+    return { ...replica, clickhouse };
   });
-  lifecycle.onStop('clickhouse', () => clickhouse.close());
+  // Each replica's schema is looked at by its own consumers and by the API.
+  const only = configuration.CLICKHOUSE_REPLICAS === undefined ? replicas[0]!.clickhouse : null;
   const temporal = temporalAccess(configuration.TEMPORAL_ADDRESS, configuration);
   const client = makeLazyTemporal(temporal, configuration.TEMPORAL_NAMESPACE);
   lifecycle.onStop('temporal client', () => client.connection.close());
@@ -105,7 +121,8 @@ await lifecycle.run(async () => {
     [
       databaseCheck(configuration.DATABASE_URL, pool),
       registryCheck(registryAccess(configuration)),
-      clickhouseCheck(clickhouseAccess(configuration), clickhouse),
+      // Of several replicas, those that refuse us do not serve, and the worker goes on with the others.
+      ...(only === null ? [] : [clickhouseCheck(replicas[0]!.target, only)]),
       temporalCheck(temporal, client),
     ],
     log,
@@ -115,7 +132,7 @@ await lifecycle.run(async () => {
     'engines',
     startRepeating('look at the engines', lookEveryMs, log, () => engines.look()),
   );
-  const schemaLevel = new SchemaLevel(pool, clickhouse);
+  const schemaLevel = new SchemaLevel(pool, only);
   health.readyWhen(() => schemaLevel.problem());
   await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
   const connection = await connectNative(temporal);
@@ -126,13 +143,14 @@ await lifecycle.run(async () => {
 
   const [workflowBundle, dependencies] = await Promise.all([
     bundleWorkflows(log),
-    publicationDependencies({ pool, clickhouse, client, metrics }, kafka),
+    publicationDependencies({ pool, replicas, client, metrics }, kafka),
   ]);
-  const { offsets, prefix } = dependencies.stream;
+  const { clickhouse, holding, stream } = dependencies;
+  const { offsets, prefix } = stream;
   measurePool(metrics, pool);
   measureEngines(metrics, {
     postgres: () => pool.query('SELECT 1'),
-    clickhouse: () => pingClickhouse(clickhouse),
+    clickhouse: () => holding?.serving() ?? pingClickhouse(clickhouse),
     kafka: () => offsets.ends(changesTopic(prefix, padronReducido.name)),
     temporal: () => client.workflowService.getSystemInfo({}),
   });
@@ -181,12 +199,12 @@ await lifecycle.run(async () => {
 });
 
 async function publicationDependencies(
-  engines: Pick<PublicationEngines, 'clickhouse' | 'client' | 'metrics'> & { pool: ReturnType<typeof makePool> },
+  engines: Pick<PublicationEngines, 'client' | 'metrics'> & { pool: Pool; replicas: readonly ReplicaClient[] },
   { kafka }: ConnectedKafka,
 ): Promise<PublicationEngines> {
   const registry = connectRegistry(registryAccess(configuration));
   const prefix = configuration.KAFKA_TOPIC_PREFIX;
-  const { pool } = engines;
+  const { pool, replicas } = engines;
   await checkStreams({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix });
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka', () => offsets.close());
@@ -201,9 +219,17 @@ async function publicationDependencies(
     keepAliveMs: 4_000,
   });
   lifecycle.onStop('egress', () => dispatcher.destroy());
+  let holding: Holding | undefined;
+  if (configuration.CLICKHOUSE_REPLICAS !== undefined) {
+    const limits = { ...holdingLimits, waitMs: configuration.CLICKHOUSE_REPLICA_WAIT_MS };
+    holding = new Holding({ pool, offsets, prefix, replicas, log, limits });
+    lifecycle.onStop('replicas', startReplicaRounds(holding, pool, engines.metrics, log));
+  }
   await mkdir(configuration.WORK_DIR, { recursive: true });
   return {
     ...engines,
+    clickhouse: replicas[0]!.clickhouse,
+    ...(holding && { holding }),
     stream: {
       ...{ pool, kafka, connection: kafkaConnection(configuration), offsets, registry, prefix, log },
       archiveUrl: configuration.ARCHIVE_URL,

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import { registerNotLoaded } from '../problems.ts';
+import type { AskClickhouse } from '../stores/replicas.ts';
 import { findCandidates } from './candidates.ts';
 import type { Names } from './finder.ts';
 import { LoadedNames } from './loaded-names.ts';
@@ -39,14 +40,14 @@ const settings = {
  *   changes, `words` reads the words again.
  */
 export function makeNameStore(
-  clickhouse: ClickHouseClient,
+  ask: AskClickhouse,
   servedEdition: () => Promise<number>,
 ): NameStore & { load(): Promise<void> } {
-  const loaded = new LoadedNames(clickhouse);
-  const vocabularies = makeLastKnown(
-    async (edition: number) => readVocabulary(clickhouse, await loaded.get(edition)),
-    wordLimits,
-  );
+  const loaded = new LoadedNames(ask);
+  const vocabularies = makeLastKnown(async (edition: number) => {
+    const names = await loaded.get(edition);
+    return ask('words', (clickhouse) => readVocabulary(clickhouse, names));
+  }, wordLimits);
   const words = async () => vocabularies.get(await servedEdition());
   return {
     words,
@@ -55,20 +56,22 @@ export function makeNameStore(
       const names = await loaded.get(edition);
       return findCandidates(names, question, await vocabularies.get(edition));
     },
-    async counts() {
-      const result = await clickhouse.query({
-        query: `SELECT (SELECT count() FROM ranked_name),
-          (SELECT count() FROM taxpayer WHERE ruc >= 20000000000 AND ruc <= 20999999999 AND register = 1)`,
-        format: 'JSONCompactEachRow',
-        clickhouse_settings: { ...settings, wait_end_of_query: 1 },
-      });
-      const [row] = await result.json<[string | number, string | number]>();
-      return { names: Number(row![0]), companies: Number(row![1]) };
-    },
+    counts: () => ask('counts', readCounts),
     async load() {
       await words();
     },
   };
+}
+
+async function readCounts(clickhouse: ClickHouseClient): Promise<{ names: number; companies: number }> {
+  const result = await clickhouse.query({
+    query: `SELECT (SELECT count() FROM ranked_name),
+      (SELECT count() FROM taxpayer WHERE ruc >= 20000000000 AND ruc <= 20999999999 AND register = 1)`,
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { ...settings, wait_end_of_query: 1 },
+  });
+  const [row] = await result.json<[string | number, string | number]>();
+  return { names: Number(row![0]), companies: Number(row![1]) };
 }
 
 async function readVocabulary(clickhouse: ClickHouseClient, names: readonly Names[]): Promise<Vocabulary> {

@@ -3,7 +3,8 @@ import type { Writable } from 'node:stream';
 import type { Pool } from 'pg';
 import pc from 'picocolors';
 import { z } from 'zod';
-import { databaseBlock, parseConfiguration } from '../../pipelines/runtime/config.ts';
+import { type ReplicaServer, replicasOf } from '../../pipelines/runtime/clickhouse.ts';
+import { type ClickhouseConfiguration, databaseBlock, parseConfiguration } from '../../pipelines/runtime/config.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';
 import { decodeUtf8 } from '../../pipelines/runtime/text-file.ts';
 
@@ -106,6 +107,18 @@ export class CommandContext {
   async close(): Promise<void> {
     for (const close of this.#closers.reverse()) await close();
   }
+}
+
+/**
+ * Returns the replica that the option --replica names, or all ClickHouse servers without it.
+ * @throws CommandError when the configuration has no such replica
+ */
+export function wantedReplicas(config: ClickhouseConfiguration, name?: string): ReplicaServer[] {
+  const all = replicasOf(config);
+  const wanted = name === undefined ? all : all.filter((replica) => replica.name === name);
+  if (wanted.length > 0) return wanted;
+  const names = all.map((replica) => replica.name).join(', ');
+  throw new CommandError(`There is no replica ${name}.`, `CLICKHOUSE_REPLICAS names: ${names}`);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { clickhouseAccess, clickhouseCheck, makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
+import { clickhouseAccessOf, clickhouseCheck, makeClickhouse, replicasOf } from '../../pipelines/runtime/clickhouse.ts';
 import {
   clickhouseBlock,
   databaseBlock,
@@ -63,7 +63,8 @@ export async function requireEngines(context: CommandContext): Promise<void> {
 
 function engineChecks(context: CommandContext, needsDatabase: boolean): EngineCheck[] {
   const config = context.configuration(settings);
-  const { DATABASE_URL, MIGRATION_DATABASE_URL, CLICKHOUSE_URL, SCHEMA_REGISTRY_URL, TEMPORAL_ADDRESS } = config;
+  const { DATABASE_URL, MIGRATION_DATABASE_URL, SCHEMA_REGISTRY_URL, TEMPORAL_ADDRESS } = config;
+  const { CLICKHOUSE_URL, CLICKHOUSE_REPLICAS } = config;
   const checks: EngineCheck[] = [];
   for (const url of new Set([DATABASE_URL, MIGRATION_DATABASE_URL])) {
     if (url === undefined) continue;
@@ -74,9 +75,14 @@ function engineChecks(context: CommandContext, needsDatabase: boolean): EngineCh
   const { KAFKA_BROKERS } = config;
   if (KAFKA_BROKERS !== undefined) checks.push(kafkaCheck({ ...config, KAFKA_BROKERS }));
   if (SCHEMA_REGISTRY_URL !== undefined) checks.push(registryCheck(registryAccess({ ...config, SCHEMA_REGISTRY_URL })));
-  if (CLICKHOUSE_URL !== undefined) {
-    const url = needsDatabase ? CLICKHOUSE_URL : Object.assign(new URL(CLICKHOUSE_URL), { pathname: '/' }).href;
-    const access = clickhouseAccess({ ...config, CLICKHOUSE_URL }, url);
+  // A migration may leave out a replica that is away, and says so by itself.
+  const servers =
+    CLICKHOUSE_REPLICAS === undefined || needsDatabase
+      ? replicasOf({ ...config, CLICKHOUSE_URL: CLICKHOUSE_URL ?? '' }).map(({ target }) => clickhouseAccessOf(target))
+      : [];
+  for (const server of servers.filter(({ url }) => url !== '')) {
+    const url = needsDatabase ? server.url : Object.assign(new URL(server.url), { pathname: '/' }).href;
+    const access = { ...server, url };
     const client = makeClickhouse(access, 'padron-cli', { requestTimeoutMs: askMs, connections: 1 });
     context.onEnd(() => client.close());
     checks.push(clickhouseCheck(access, client));

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
+import { type Replica, readReplicas } from '../../pipelines/replicas/catalogue.ts';
 import { type PadronCommand, wholeNumber } from './arguments.ts';
 import {
   type Listed,
@@ -28,8 +29,23 @@ export function addRegistersCommand(program: PadronCommand, context: CommandCont
     .action(async (options: OutputOptions) => {
       const now = new Date();
       const rows = await readFreshness(context.pool(), now);
-      context.show(options, rows, registerLines(rows, now, context));
+      const replicas = await readReplicas(context.pool());
+      if (replicas.length < 2) return context.show(options, rows, registerLines(rows, now, context));
+      const document = rows.map((row) => ({ ...row, replicas: replicas.map((replica) => replicaOf(replica, row)) }));
+      context.show(options, document, [...registerLines(rows, now, context), ...replicas.flatMap(replicaLines)]);
     });
+}
+
+function replicaOf({ name, state, reason, behind }: Replica, { register }: RegisterFreshness) {
+  return { name, state, reason, lacks: behind[register] ?? null };
+}
+
+/** A line for each ClickHouse replica, and one for each register of which it lacks the served edition. */
+function replicaLines({ name, state, reason, behind }: Replica): string[] {
+  const lacks = Object.entries(behind).map(
+    ([register, { holds, served }]) => `  ${register}: it holds edition ${holds === 0 ? 'none' : holds} of ${served}`,
+  );
+  return [`replica ${name}: ${state}${reason === null ? '' : `, ${reason}`}`, ...lacks];
 }
 
 const titles = ['register', 'edition', 'data of', 'age', 'rows', 'asked', 'last publication', 'checked', 'state'];

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { changesTopic, padronReducido, registerNames } from '../../schemas/registers.ts';
+import { replicasThatMayAnswer } from '../replicas/catalogue.ts';
 import { readBuild } from '../runtime/build.ts';
-import { clickhouseAccess, clickhouseCheck, makeClickhouse, pingClickhouse } from '../runtime/clickhouse.ts';
+import { clickhouseCheck, makeClickhouse, pingClickhouse, replicasOf } from '../runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -36,7 +37,8 @@ import { makeWake } from '../webhooks/work.ts';
 import { type LoopOptions, loopLimits, makeLoopMetrics } from './batch.ts';
 import { type RunningLoop, runLoop } from './loop.ts';
 import { makeMaterializeHandler } from './materialize.ts';
-import { waitForGroup } from './wait-for-group.ts';
+import { beginReplica, fedReplicaOf, guardStore, lastKnownRowsOf } from './replica.ts';
+import { makeShown, waitForGroup } from './wait-for-group.ts';
 import { makeWatchHandler, makeWatchMetrics, watchLimits } from './watch.ts';
 
 const outputs = ['materialize', 'watch'] as const;
@@ -64,7 +66,7 @@ const consumersConfiguration = processBlock
 
 type Output = Pick<LoopOptions, 'group' | 'schemas' | 'handle' | 'limits'>;
 
-const config = readConfiguration(consumersConfiguration);
+const config = readConfiguration(consumersConfiguration, fedReplicaOf);
 const log = makeLogger('consumers', config.LOG_LEVEL);
 const stopTracing = await startTracing('consumers', config, log);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
@@ -79,11 +81,16 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const pool = makePool(config.DATABASE_URL, 'padron-consumers', config.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgres', () => pool.end());
   lifecycle.onStop('postgres watch', watchServer(pool, config.DATABASE_URL, 'padron-consumers', log));
-  const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-consumers', {
-    requestTimeoutMs: 60_000,
-    connections: 4,
-  });
-  lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const fed = fedReplicaOf(config);
+  const hasSeveral = config.CLICKHOUSE_REPLICAS !== undefined;
+  const clients = new Map(
+    replicasOf(config).map(({ name, target }) => {
+      const client = makeClickhouse(target, 'padron-consumers', { requestTimeoutMs: 60_000, connections: 4 });
+      lifecycle.onStop(`clickhouse ${name}`, () => client.close());
+      return [name, client];
+    }),
+  );
+  const clickhouse = clients.get(fed)!;
   const access = registryAccess(config);
   const temporalAt = temporalAccess(config.TEMPORAL_ADDRESS, config);
   const temporal = makeLazyTemporal(temporalAt, config.TEMPORAL_NAMESPACE);
@@ -92,7 +99,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     [
       databaseCheck(config.DATABASE_URL, pool),
       registryCheck(access),
-      clickhouseCheck(clickhouseAccess(config), clickhouse),
+      clickhouseCheck(replicasOf(config).find(({ name }) => name === fed)!.target, clickhouse),
       temporalCheck(temporalAt, temporal),
     ],
     log,
@@ -127,29 +134,32 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const archive = new SchemaArchive(config.ARCHIVE_URL);
   const schemas = (rows: RowColumns) => new WriterSchemas(schemaSource(registry, archive, prefix), currentIds, rows);
 
-  const makeOutput: Record<(typeof outputs)[number], () => Output> = {
-    materialize: () => ({
-      group: materializeGroup(prefix),
-      schemas: schemas('as_written'),
-      handle: makeMaterializeHandler(clickhouse, metrics),
-    }),
-    watch: () => {
+  const groupsOf = (replicas: readonly string[]) => replicas.map((name) => materializeGroup(prefix, name));
+  const makeOutput: Record<(typeof outputs)[number], () => Promise<Output>> = {
+    materialize: async () => {
+      const handle = makeMaterializeHandler(clickhouse, metrics);
+      const group = materializeGroup(prefix, fed);
+      if (!hasSeveral) return { group, schemas: schemas('as_written'), handle };
+      const replica = { pool, kafka, clickhouse, prefix, name: fed, log };
+      const store = await beginReplica(replica, (reason) => health.readyWhen(() => reason));
+      return { group, schemas: schemas('as_written'), handle: guardStore(handle, clickhouse, store) };
+    },
+    watch: async () => {
       return {
         group: watchGroup(prefix),
         schemas: schemas('today'),
         handle: waitForGroup(
           makeWatchHandler({
             pool,
-            lastKnownRows: makeLastKnownRows(clickhouse),
-            materialisedOffset: async (topic, partition) =>
-              (await offsets.committed(materializeGroup(prefix), topic))[partition] ?? 0,
+            lastKnownRows: hasSeveral ? lastKnownRowsOf(pool, clients) : makeLastKnownRows(clickhouse),
+            shown: makeShown(offsets, async () => groupsOf(hasSeveral ? await replicasThatMayAnswer(pool) : [fed])),
             wake: makeWake(temporal, { inParallel: 8, deadlineMs: 5_000 }),
             log,
             metrics: makeWatchMetrics(metrics),
             limits: watchLimits,
           }),
           offsets,
-          materializeGroup(prefix),
+          groupsOf([...clients.keys()]),
         ),
         // `watch` makes no large inserts, so small fetches are enough.
         limits: { maxBytesPerPartition: 4 * 1024 * 1024, maxBytesPerFetch: 4 * 1024 * 1024, concurrentPartitions: 2 },
@@ -162,7 +172,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const loopMetrics = makeLoopMetrics(metrics);
   const sessionTimeoutMs = config.CONSUMER_SESSION_MS;
   for (const name of new Set(config.CONSUMERS)) {
-    const output = makeOutput[name]();
+    const output = await makeOutput[name]();
     const loop = await runLoop({
       kafka,
       topics: registerNames.map((register) => ({ register, topic: changesTopic(prefix, register) })),

@@ -18,6 +18,7 @@ import {
 } from '../watch/watchers.ts';
 import { raiseWork, type Wake } from '../webhooks/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
+import type { Shown } from './wait-for-group.ts';
 
 /**
  * Makes the handler that turns changes of watched companies into events and deliveries. The keys of events and
@@ -76,8 +77,7 @@ function candidatesOf(batch: ChangeBatch): WatchedChange[] {
 export interface WatchDependencies {
   pool: Pool;
   lastKnownRows: LastKnownRows;
-  /** The committed offset of the materialize group in a partition. */
-  materialisedOffset: (topic: string, partition: number) => Promise<number>;
+  shown: Shown;
   wake: Wake;
   log: Logger;
   metrics: WatchMetrics;
@@ -85,8 +85,8 @@ export interface WatchDependencies {
 }
 
 /**
- * A batch waits until look-ups show its changes, but at most `holdMs`. After that its events are written all the same.
- * The wait checks every `holdPollMs`.
+ * A batch waits until look-ups show its changes. If no ClickHouse server shows them after `holdMs`, the events are
+ * written all the same. The wait checks every `holdPollMs`.
  */
 export const watchLimits = { holdMs: 60_000, holdPollMs: 25 };
 
@@ -215,20 +215,27 @@ function accountEvents(
 }
 
 /**
- * Waits until materialize has committed the change. Otherwise a receiver's look-up could show the old state. The wait
- * ends after `holdMs`, or when the batch is stale.
+ * Waits until every ClickHouse replica that may answer has the change. Otherwise a receiver's look-up could show the old
+ * state. If a replica lags, the worker stops it after a while (`Holding`), and a stopped replica is no longer asked. So
+ * the wait has no limit while at least one replica has the change. It ends when the batch is stale.
  */
 async function waitUntilServed(
-  { materialisedOffset, limits, metrics, log }: WatchDependencies,
+  { shown, limits, metrics, log }: WatchDependencies,
   { topic, partition, isStale, heartbeat }: ChangeBatch,
   offset: number,
 ): Promise<void> {
-  const until = performance.now() + limits.holdMs;
-  while (!isStale() && (await materialisedOffset(topic, partition)) <= offset) {
+  let until = performance.now() + limits.holdMs;
+  while (!isStale()) {
+    const where = await shown(topic, partition, offset);
+    if (where === 'everywhere') return;
     if (performance.now() >= until) {
-      metrics.heldTooLong.inc();
-      log.warn({ topic, partition, offset }, 'events are sent before the state is served');
-      return;
+      if (where === 'nowhere') {
+        metrics.heldTooLong.inc();
+        log.warn({ topic, partition, offset }, 'events are sent before the state is served');
+        return;
+      }
+      log.warn({ topic, partition, offset }, 'events wait for a ClickHouse replica that lags');
+      until += limits.holdMs;
     }
     await heartbeat();
     await sleep(limits.holdPollMs);

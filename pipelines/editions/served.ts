@@ -37,14 +37,41 @@ export interface ServedEdition {
  *   replaced by one after `day` no longer counts. `changedAt` counts every move of a date, also to a day after `day`.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
-  const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (
+  const values = [registerNames, day ?? endOfTime];
+  const query = { name: 'served-editions', text: describeEditions(latestEditions, '$2::date'), values };
+  const { rows } = await pool.query<ServedEdition>(query);
+  return new Map(rows.map((edition) => [edition.register, edition]));
+}
+
+const latestEditions = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (
     SELECT * FROM edition WHERE register = wanted.register AND materializada_at IS NOT NULL AND fecha_dato <= $2::date
     ORDER BY number DESC LIMIT 1
   ) latest`;
-  const values = [registerNames, day ?? endOfTime];
-  const query = { name: 'served-editions', text: describeEditions(latest, '$2::date'), values };
-  const { rows } = await pool.query<ServedEdition>(query);
-  return new Map(rows.map((edition) => [edition.register, edition]));
+
+/** ClickHouse replicas by name, each with the id of its store (null: not known). */
+export type Holders = ReadonlyMap<string, string | null>;
+
+/**
+ * Returns the served editions of today, and the ClickHouse replicas that serve and hold all of them. One statement reads
+ * both. So whoever asks one of these replicas never shows a date that is newer than the replica's rows.
+ */
+export async function servedEditionsAndHolders(
+  pool: Pool,
+): Promise<{ served: Map<RegisterName, ServedEdition>; holders: Holders }> {
+  const query = {
+    name: 'served-editions-and-holders',
+    text: `SELECT served.*, (
+        SELECT COALESCE(jsonb_object_agg(name, store), '{}') FROM clickhouse_replica
+        JOIN replica_edition held ON held.replica = name AND held.register = served.register
+        WHERE state = 'serving' AND removed_at IS NULL AND held.edition >= served.number) AS holders
+      FROM (${describeEditions(latestEditions, '$2::date')}) AS served`,
+    values: [registerNames, endOfTime],
+  };
+  const { rows } = await pool.query<ServedEdition & { holders: Record<string, string | null> }>(query);
+  const [first, ...others] = rows.map(({ holders }) => new Map(Object.entries(holders)));
+  const holders = [...(first ?? [])].filter(([name]) => others.every((each) => each.has(name)));
+  const served = rows.map(({ holders: _, ...edition }) => [edition.register, edition] as const);
+  return { served: new Map(served), holders: new Map(holders) };
 }
 
 const endOfTime = 'infinity';

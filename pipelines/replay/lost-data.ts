@@ -10,6 +10,8 @@ import { inTableOrder, queryRows } from './stored.ts';
 interface Dependencies {
   pool: Pool;
   clickhouse: ClickHouseClient;
+  /** The replica of that name, if there are several. */
+  replica?: string;
   /** Pause before a loss is counted again. Only a loss that is found twice is reported. */
   confirmMs?: number;
 }
@@ -74,7 +76,9 @@ export class LostData {
       const again = await this.#losses(await readEditions(pool), await readTables(clickhouse));
       losses = new Map([...again].filter(([about]) => losses.has(about)));
     }
-    const problem = losses.size === 0 ? null : [...losses.values()].join('; ');
+    const { replica } = this.#dependencies;
+    const option = replica === undefined ? '' : ` (with \`--replica ${replica}\`)`;
+    const problem = losses.size === 0 ? null : `${[...losses.values()].join('; ')}${option}`;
     this.#last = { key, at: Date.now(), problem };
     return problem;
   }

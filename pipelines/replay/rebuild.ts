@@ -10,7 +10,11 @@ import { inputAt, type PlanDependencies } from './plan.ts';
 import { type FoldedEditions, Shadow, shadowTables } from './shadow.ts';
 import { changesIn, ReplayError, type VerifyInput } from './types.ts';
 
-type RebuildDependencies = PlanDependencies & { clickhouse: ClickHouseClient };
+type RebuildDependencies = PlanDependencies & {
+  clickhouse: ClickHouseClient;
+  /** The replica of that name, if there are several. */
+  replica?: string;
+};
 
 interface RebuildProgress {
   phase: 'recover' | 'copy' | 'load' | 'verify' | 'exchange';
@@ -46,7 +50,7 @@ export async function rebuild(
     await shadow.recover();
     const inputs = await inputsOf(dependencies, wanted);
     if (inputs.length === 0) return [];
-    const folded = await foldedEditions(dependencies.pool, inputs);
+    const folded = await foldedEditions(dependencies, inputs);
     try {
       await shadow.create(folded);
       await fillShadow(dependencies, shadow, inputs, report, signal);
@@ -141,11 +145,18 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
 
 /**
  * Maps each register's code to the last of its editions that the shadow tables hold whole, or to 0. A register that is
- * not rebuilt is copied from the serving tables. Its last whole edition is the last materialised one.
+ * not rebuilt is copied from the serving tables. Its last whole edition is the last materialised one, or the one that
+ * the replica holds.
  */
-async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
+async function foldedEditions(
+  { pool, replica }: RebuildDependencies,
+  inputs: readonly VerifyInput[],
+): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(
-    'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register',
+    replica === undefined
+      ? 'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register'
+      : 'SELECT register, edition AS number FROM replica_edition WHERE replica = $1',
+    replica === undefined ? [] : [replica],
   );
   const folded = new Map(registerNames.map((register) => [registers[register].code, 0]));
   for (const { register, number } of rows) folded.set(registers[register].code, number);

@@ -11,6 +11,7 @@ import type { ClickhouseConfiguration } from './config.ts';
 import type { EngineCheck } from './engines/check.ts';
 import { shownAddress } from './engines/failure.ts';
 import { FileAgent } from './engines/tls.ts';
+import { defaultReplica } from './replica-settings.ts';
 import { inSpan } from './tracing/span.ts';
 
 export type { ClickHouseClient };
@@ -61,6 +62,19 @@ export function clickhouseAccess(config: ClickhouseConfiguration, url = config.C
     isReplicated: config.CLICKHOUSE_REPLICATED,
     databaseEngine: config.CLICKHOUSE_DATABASE_ENGINE,
   };
+}
+
+/** One ClickHouse server that holds a copy of the registers. */
+export interface ReplicaServer {
+  name: string;
+  target: ClickhouseTarget;
+}
+
+/** All ClickHouse servers of the installation: those of CLICKHOUSE_REPLICAS, or the only one. */
+export function replicasOf(config: ClickhouseConfiguration): ReplicaServer[] {
+  const { CLICKHOUSE_REPLICAS: replicas } = config;
+  if (replicas === undefined) return [{ name: defaultReplica, target: clickhouseAccess(config) }];
+  return replicas.map(({ name, url }) => ({ name, target: clickhouseAccess(config, url) }));
 }
 
 export function clickhouseAccessOf(target: ClickhouseTarget): ClickhouseAccess {

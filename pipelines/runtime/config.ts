@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { EgressPolicy } from './egress/policy.ts';
 import { settingProblems } from './engines/settings.ts';
+import { replicaFields, withReplicaAddress } from './replica-settings.ts';
 import { parseKeyRing, SecretError } from './secrets.ts';
 
 /*
@@ -36,6 +37,7 @@ export const migrationBlock = z.object({ MIGRATION_DATABASE_URL: databaseBlock.s
 export const clickhouseBlock = z.object({
   /** Address of the HTTP interface with the database as path. It may hold user and password. */
   CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }),
+  ...replicaFields,
   /** PEM file of the authorities to trust instead of the usual ones, for an address that begins with https. */
   CLICKHOUSE_CA_FILE: z.string().optional(),
   /** User and password, where they are not in the address. */
@@ -195,7 +197,8 @@ export function parseConfiguration<Schema extends z.ZodType>(
   schema: Schema,
   environment: Record<string, string | undefined>,
 ): z.output<Schema> {
-  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const present = withReplicaAddress(set);
   const result = schema.safeParse(present);
   const problems = result.success
     ? settingProblems(result.data)

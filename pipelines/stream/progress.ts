@@ -45,8 +45,8 @@ export async function editionsToRepublish(
 }
 
 /**
- * Whether ClickHouse has the complete state of this edition. Two things must hold:
- * - The group `materialize` has committed past the edition's end in every partition.
+ * Whether ClickHouse, or one replica of it, has the complete state of this edition. Two things must hold:
+ * - The group `materialize` of this server has committed past the edition's end in every partition.
  * - The number of rows with the edition's version equals the number of changes in the catalogue.
  * A row that a later edition changes gets the later version, and is missing from this count. So if the catalogue has a
  * later edition (`padron editions adopt` may bring several), the edition's rows are counted in the history instead. The
@@ -54,12 +54,13 @@ export async function editionsToRepublish(
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(
-  dependencies: ProgressDependencies & { clickhouse: ClickHouseClient },
+  dependencies: ProgressDependencies & { clickhouse: ClickHouseClient; replica?: string },
   register: RegisterName,
   edition: number,
 ): Promise<'not_yet' | 'materialised'> {
-  if (!(await groupPassed(dependencies, materializeGroup(dependencies.prefix), register, edition))) return 'not_yet';
-  const { pool, clickhouse } = dependencies;
+  const group = materializeGroup(dependencies.prefix, dependencies.replica);
+  if (!(await groupPassed(dependencies, group, register, edition))) return 'not_yet';
+  const { pool, clickhouse, replica } = dependencies;
   const { changes, counts } = (await findEdition(pool, register, edition))!;
   const isLast = (await findEdition(pool, register, edition + 1)) === null;
   const expected = isLast ? changes : changes - Number(counts.baseline ?? 0);
@@ -69,7 +70,8 @@ export async function checkMaterialised(
     'materialised_count_differs',
     `edition ${edition} of ${register} has ${expected} changes, but ${found} rows stand at it in ClickHouse: ` +
       `where rows are missing, \`padron editions republish ${register} ${edition}\` brings them; ` +
-      `\`padron rebuild --register ${register}\` makes all of them again`,
+      `\`padron rebuild --register ${register}${replica === undefined ? '' : ` --replica ${replica}`}\` makes all of ` +
+      'them again',
   );
 }
 

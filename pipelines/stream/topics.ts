@@ -1,6 +1,7 @@
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/registers.ts';
 import type { SchemaName } from '../changes/record.ts';
+import { defaultReplica } from '../runtime/replica-settings.ts';
 import { StreamError, untilSettled } from './kafka.ts';
 
 /**
@@ -135,10 +136,11 @@ async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<R
 
 /**
  * Never change the names that these two functions return: a consumer group with a new name would read every topic from
- * its beginning again.
+ * its beginning again. Each ClickHouse replica has a group of its own. The group of the replica `default` is the one
+ * that an installation with a single ClickHouse server has.
  */
-export function materializeGroup(prefix: string): string {
-  return `${prefix}padron.materialize`;
+export function materializeGroup(prefix: string, replica: string = defaultReplica): string {
+  return `${prefix}padron.materialize${replica === defaultReplica ? '' : `-${replica}`}`;
 }
 export function watchGroup(prefix: string): string {
   return `${prefix}padron.watch`;

@@ -4,6 +4,7 @@ import { type DeliveryLedger, faultsOf, percent, repeatedShare } from './deliver
 import { failoverKinds, runFailover, slowOf } from './failover.ts';
 import { runChaos } from './publication.ts';
 import { runLastRelease } from './release.ts';
+import { runReplicaChaos } from './replicas.ts';
 
 const help = `npm run chaos -- publication [--rows N]
 npm run chaos -- delivery [--seconds S] [--every S]
@@ -41,13 +42,14 @@ const { values, positionals } = readArguments(help, {
   options: {
     help: { type: 'boolean', short: 'h' },
     rows: { type: 'string' },
+    rate: { type: 'string', default: '2000' },
     seconds: { type: 'string' },
     every: { type: 'string', default: '20' },
     // biome-ignore lint/suspicious/noThenProperty: this is the name of an option
     then: { type: 'string' },
   },
 });
-const every = Number(values.every);
+const [every, rate] = [Number(values.every), Number(values.rate)];
 const rowsOr = (usual: number) => Number(values.rows ?? usual);
 const secondsOr = (usual: number) => Number(values.seconds ?? usual);
 const log = (line: string) => console.log(line);
@@ -63,6 +65,8 @@ if (values.help) {
   await failover(secondsOr(20));
 } else if (positionals[0] === 'release') {
   await release();
+} else if (positionals[0] === 'replicas' && rowsOr(20_000) >= 5_000 && rate >= 1) {
+  await replicas(rowsOr(20_000));
 } else {
   console.log(help);
   process.exitCode = 2;
@@ -111,6 +115,16 @@ async function release(): Promise<void> {
   const outcome = await runLastRelease({ thenRun: values.then, log });
   if (outcome.skipped === null) conclude(outcome.faults);
   else console.log(`skipped: ${outcome.skipped}`);
+}
+
+async function replicas(rows: number): Promise<void> {
+  const report = await runReplicaChaos({ rows, perSecond: rate, callers: 32, measureSeconds: 15 }, log);
+  console.table(report.steps);
+  const { seconds: loaded, ...counts } = report.load;
+  console.table({ ...counts, perSecond: Math.round(counts.answered / loaded), notices: report.notices });
+  const { twoReplicas, oneReplica } = report.perSecond;
+  console.log(`at full speed: ${twoReplicas} look-ups a second with two replicas, ${oneReplica} with one`);
+  conclude(report.faults);
 }
 
 function conclude(faults: readonly string[]): void {

@@ -7,8 +7,12 @@ import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/e
 import { registerModules } from '../../pipelines/registers/modules.ts';
 import { verifyInChild } from '../../pipelines/replay/child.ts';
 import { planVerification } from '../../pipelines/replay/plan.ts';
+import type { VerifyReport } from '../../pipelines/replay/types.ts';
+import { recordHeld } from '../../pipelines/replicas/catalogue.ts';
+import type { Holding } from '../../pipelines/replicas/holding.ts';
 import type { ClickHouseClient, ClickhouseTarget } from '../../pipelines/runtime/clickhouse.ts';
 import { inOwnProcess, KeptProcess } from '../../pipelines/runtime/job-process.ts';
+import { defaultReplica } from '../../pipelines/runtime/replica-settings.ts';
 import { compareCatalogue } from '../../pipelines/stream/catalogue-check.ts';
 import {
   produceEdition,
@@ -129,7 +133,10 @@ export const defaultPublicationSettings: PublicationSettings = {
 export interface PublicationEngines
   extends Pick<PublicationDependencies, 'client' | 'archive' | 'workDir' | 'access' | 'sources' | 'log'> {
   stream: StreamDependencies;
+  /** The only ClickHouse server, or the first replica. */
   clickhouse: ClickHouseClient;
+  /** Only with several ClickHouse replicas. */
+  holding?: Holding;
   /** The child process that verifies a register opens its own connection to this address. */
   clickhouseTarget: ClickhouseTarget;
   metrics: Registry;
@@ -159,12 +166,15 @@ interface WorkerDependencies extends PublicationDependencies {
 
 /** Makes the dependencies of the steps from the clients of PostgreSQL, Kafka and ClickHouse, and from the archive. */
 function makePublicationDependencies(engines: PublicationEngines): WorkerDependencies {
-  const { stream, clickhouse, clickhouseTarget, archive, workDir, settings } = engines;
+  const { stream, clickhouse, clickhouseTarget, holding, archive, workDir, settings } = engines;
   const { pool, prefix } = stream;
-  const checked = { ...stream, clickhouse, read: new Map() };
+  const servers = async () =>
+    (await holding?.serving()) ?? [{ name: defaultReplica, clickhouse, target: clickhouseTarget }];
+  const read = new Map();
   const guard = new CatalogueGuard({
     ...{ pool, log: engines.log, metrics: engines.metrics, editions: new EditionArchive(stream.archiveUrl) },
-    compare: (register, scope) => compareCatalogue(checked, register, scope),
+    compare: async (register, scope) =>
+      compareCatalogue({ ...stream, clickhouse: (await servers())[0]!.clickhouse, read }, register, scope),
   });
   const processes = {
     differences: new KeptProcess(niceDifferences, keptIdleMs),
@@ -204,12 +214,25 @@ function makePublicationDependencies(engines: PublicationEngines): WorkerDepende
       };
       await produceEdition(stream, input, report, signal);
     },
-    isMaterialised: async (register, edition) =>
-      (await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'materialised',
+    async isMaterialised(register, edition) {
+      if (holding !== undefined) return await holding.isMaterialised(register, edition);
+      if ((await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'not_yet') return false;
+      // Read only after the operator has added replicas. If the process dies before, the repeat records it.
+      await recordHeld(pool, { name: defaultReplica, store: null }, register, edition);
+      return true;
+    },
     isNotified: (register, edition) => groupPassed(stream, watchGroup(prefix), register, edition),
     async verify(register, report, signal) {
-      const plan = await planVerification({ pool, archive, clickhouseTarget, workDir }, register);
-      return plan.kind === 'ready' ? await verifyInChild(plan.input, report, signal) : null;
+      let found: VerifyReport | null = null;
+      for (const { name, target } of await servers()) {
+        const plan = await planVerification({ pool, archive, clickhouseTarget: target, workDir }, register);
+        if (plan.kind !== 'ready') return null;
+        found = await verifyInChild(plan.input, report, signal);
+        if (found.equal) continue;
+        if (holding !== undefined) engines.log.error({ register, replica: name }, 'this replica differs');
+        break;
+      }
+      return found;
     },
   };
 }

@@ -22,8 +22,10 @@ const waitMs = 2_000;
 export class SchemaLevel {
   readonly #stores: readonly StoreLevel[];
 
-  constructor(pool: Pool, clickhouse: ClickHouseClient) {
-    this.#stores = [postgresStore(pool), clickhouseStore(clickhouse)].map((store) => new StoreLevel(store));
+  /** @param pool null to leave PostgreSQL out; likewise `clickhouse`, of which an installation may have several */
+  constructor(pool: Pool | null, clickhouse: ClickHouseClient | null) {
+    const stores = [pool && postgresStore(pool), clickhouse && clickhouseStore(clickhouse)];
+    this.#stores = stores.flatMap((store) => (store === null ? [] : new StoreLevel(store)));
   }
 
   /**

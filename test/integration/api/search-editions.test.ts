@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeTaxpayers } from '../../../api/queries/look-up.ts';
 import { type FindCompanies, makeFindCompanies } from '../../../api/search/find-companies.ts';
 import { makeNameStore } from '../../../api/search/store.ts';
+import { askOnly } from '../../../api/stores/replicas.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse } from '../../../pipelines/runtime/migrate.ts';
 import { searchQuery } from '../../../schemas/http/search.ts';
@@ -44,7 +45,7 @@ async function writeEdition(): Promise<void> {
 
 function newProcess(): { find: FindCompanies } {
   const taxpayers = makeTaxpayers(clickhouse, { waitMs: 0, maxKeys: 300, inFlight: 2 });
-  const names = makeNameStore(clickhouse, async () => edition);
+  const names = makeNameStore(askOnly(clickhouse), async () => edition);
   return { find: makeFindCompanies({ names, taxpayers }) };
 }
 

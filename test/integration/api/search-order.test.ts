@@ -4,6 +4,7 @@ import { type FindCompanies, makeFindCompanies } from '../../../api/search/find-
 import { compareRanks, type Rank } from '../../../api/search/rank.ts';
 import { makeNameStore } from '../../../api/search/store.ts';
 import { type Term, type Terms, termsOf } from '../../../api/search/terms.ts';
+import { askOnly } from '../../../api/stores/replicas.ts';
 import { standingOf } from '../../../pipelines/consumers/company-names.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse } from '../../../pipelines/runtime/migrate.ts';
@@ -55,7 +56,7 @@ beforeAll(async () => {
   const changes = companies.map((company) => changeOf(1, null, company));
   await materialize(clickhouse, changes);
   const taxpayers = makeTaxpayers(clickhouse, { waitMs: 0, maxKeys: 300, inFlight: 2 });
-  find = makeFindCompanies({ names: makeNameStore(clickhouse, async () => 1), taxpayers });
+  find = makeFindCompanies({ names: makeNameStore(askOnly(clickhouse), async () => 1), taxpayers });
 });
 afterAll(async () => {
   await clickhouse?.close();

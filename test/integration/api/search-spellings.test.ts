@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { makeTaxpayers } from '../../../api/queries/look-up.ts';
 import { type FindCompanies, makeFindCompanies } from '../../../api/search/find-companies.ts';
 import { makeNameStore } from '../../../api/search/store.ts';
+import { askOnly } from '../../../api/stores/replicas.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse } from '../../../pipelines/runtime/migrate.ts';
 import { searchQuery } from '../../../schemas/http/search.ts';
@@ -49,7 +50,7 @@ async function write(names: readonly string[]): Promise<void> {
 /** A search with a vocabulary of its own, as a process has that just started. */
 function newSearch(): (q: string, limite?: number) => ReturnType<FindCompanies> {
   const taxpayers = makeTaxpayers(clickhouse, { waitMs: 0, maxKeys: 300, inFlight: 2 });
-  const find = makeFindCompanies({ names: makeNameStore(clickhouse, async () => 1), taxpayers });
+  const find = makeFindCompanies({ names: makeNameStore(askOnly(clickhouse), async () => 1), taxpayers });
   return (q, limite = 20) => find(searchQuery.parse({ q, limite: String(limite) }), limite, null);
 }
 
@@ -130,7 +131,7 @@ describe('one wrong word', () => {
   test('goes on over pages, each name once', async () => {
     await write([...many, ...Array.from({ length: 45 }, (_, index) => `QUIROBAMBA ${index} S.A.C.`)]);
     const taxpayers = makeTaxpayers(clickhouse, { waitMs: 0, maxKeys: 300, inFlight: 2 });
-    const find = makeFindCompanies({ names: makeNameStore(clickhouse, async () => 1), taxpayers });
+    const find = makeFindCompanies({ names: makeNameStore(askOnly(clickhouse), async () => 1), taxpayers });
     const query = searchQuery.parse({ q: 'inversiones quirobamba' });
     const seen: string[] = [];
     let { hits, next } = await find(query, 20, null);

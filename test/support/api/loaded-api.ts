@@ -1,4 +1,5 @@
-import { inTransaction } from '../../../pipelines/runtime/postgres.ts';
+import type { ClickHouseClient } from '../../../pipelines/runtime/clickhouse.ts';
+import { inTransaction, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { writeEvents } from '../../../pipelines/watch/events.ts';
 import { eventId } from '../../../pipelines/watch/match.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
@@ -49,6 +50,12 @@ export async function startLoadedApi(
 }
 
 async function loadRegisters({ pool, clickhouse }: Surroundings): Promise<void> {
+  await loadRows(clickhouse);
+  await loadEditions(pool);
+}
+
+/** The rows of all registers, as one ClickHouse server has them. */
+export async function loadRows(clickhouse: ClickHouseClient): Promise<void> {
   const companies = [
     { ruc: company, nombre: 'COMERCIAL PRUEBA UNO S.A.C.', ubigeo: '150122' },
     { ruc: other, nombre: 'ACME PERÚ S.A.A.', ubigeo: '150131' },
@@ -72,6 +79,9 @@ async function loadRegisters({ pool, clickhouse }: Surroundings): Promise<void> 
     { line: `${other}|ruc|${JSON.stringify([judicial])}|`, register: 'inhabilitaciones_judiciales' },
     { line: `${barred}|ruc|${JSON.stringify([ended])}|`, register: 'inhabilitaciones_administrativas' },
   ]);
+}
+
+export async function loadEditions(pool: Pool): Promise<void> {
   await insertEdition(pool, { number: 1, fechaDato: '2026-11-25' });
   await insertEdition(pool, { number: 2, fechaDato: '2026-11-26' });
   for (const register of registerNames.filter((name) => name !== 'padron_reducido'))

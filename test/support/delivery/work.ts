@@ -103,7 +103,7 @@ async function announceBatch(
   for (const ruc of rucs) shown.set(ruc, performance.timeOrigin + servedAt);
   const handle = stage.handler({
     wake: stage.wake,
-    materialisedOffset: async () => (performance.now() >= servedAt ? Number.MAX_SAFE_INTEGER : 0),
+    shown: async () => (performance.now() >= servedAt ? 'everywhere' : 'nowhere'),
     limits: watchLimits,
   });
   const after = row({ estado: 'SUSPENSION TEMPORAL' });

@@ -191,14 +191,16 @@ export async function startMaterialize(
     around?: (handle: BatchHandler) => BatchHandler;
     limits?: Partial<LoopLimits>;
     schemas?: RecordSchemas;
+    /** Feeds another server than the harness's, in the group of this replica. */
+    replica?: { name: string; clickhouse: ClickHouseClient };
   } = {},
 ): Promise<RunningLoop & { failures: Error[]; metrics: Registry }> {
   const metrics = new Registry();
   const failures: Error[] = [];
-  const handle = makeMaterializeHandler(harness.clickhouse, metrics);
+  const handle = makeMaterializeHandler(options.replica?.clickhouse ?? harness.clickhouse, metrics);
   const loop = await runLoop({
     kafka: harness.kafka,
-    group: materializeGroup(harness.prefix),
+    group: materializeGroup(harness.prefix, options.replica?.name),
     topics: harness.registers.map((register) => ({ topic: changesTopic(harness.prefix, register), register })),
     schemas: options.schemas ?? harness.schemas,
     handle: options.around?.(handle) ?? handle,

@@ -9,6 +9,7 @@ import { openArchive } from '../../../pipelines/archive/open.ts';
 import { makeLoopMetrics } from '../../../pipelines/consumers/batch.ts';
 import { type RunningLoop, runLoop } from '../../../pipelines/consumers/loop.ts';
 import { makeMaterializeHandler } from '../../../pipelines/consumers/materialize.ts';
+import { makeShown } from '../../../pipelines/consumers/wait-for-group.ts';
 import { makeWatchHandler, makeWatchMetrics } from '../../../pipelines/consumers/watch.ts';
 import { engineOf } from '../../../pipelines/diff/engine.ts';
 import type { CompareInput, CompareResult } from '../../../pipelines/diff/types.ts';
@@ -195,8 +196,7 @@ export class ReplayHarness {
     const watch = makeWatchHandler({
       pool,
       lastKnownRows: async () => new Map(),
-      materialisedOffset: async (topic, partition) =>
-        (await offsets.committed(materializeGroup(prefix), topic))[partition] ?? 0,
+      shown: makeShown(offsets, async () => [materializeGroup(prefix)]),
       wake: async () => {},
       log,
       metrics: makeWatchMetrics(metrics),

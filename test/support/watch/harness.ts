@@ -53,7 +53,7 @@ export async function makeWatchHarness(endpoints: Endpoints): Promise<WatchHarne
       makeWatchHandler({
         pool,
         lastKnownRows: async () => new Map(),
-        materialisedOffset: async () => Number.MAX_SAFE_INTEGER,
+        shown: async () => 'everywhere',
         wake: async () => {},
         log: silentLog,
         metrics: makeWatchMetrics(new Registry()),

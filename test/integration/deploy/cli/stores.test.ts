@@ -2,8 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { editionPartitions } from '../../../../pipelines/editions/editions.ts';
 import { ensureHead } from '../../../../pipelines/editions/heads.ts';
-import { registerNames } from '../../../../schemas/registers.ts';
+import { materializeGroup } from '../../../../pipelines/stream/topics.ts';
+import { changesTopic, registerNames } from '../../../../schemas/registers.ts';
 import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from '../../../support/engines/isolation.ts';
 import { padronDocument, runCommand } from '../../../support/process/command.ts';
 import { ReplayHarness, writeBars } from '../../../support/registers/replay-harness.ts';
@@ -163,4 +165,35 @@ test('migrate makes what is missing once; the archive then lists the schemas, an
   );
   await store.drop();
   await database.drop();
+});
+
+test('a second ClickHouse server: migrated, rebuilt from the archive, verified and taken out again', async () => {
+  const second = await freshClickhouseDatabase(inject('endpoints'));
+  const { CLICKHOUSE_URL, ...others } = environment;
+  const replicas = `default=${CLICKHOUSE_URL},b=${second.CLICKHOUSE_URL}`;
+  const run = (...words: string[]) => runCommand(words, { ...others, CLICKHOUSE_REPLICAS: replicas });
+  expect((await run('migrate')).stderr).toContain('replica b: new, it serves once it has caught up');
+  const differs = await run('verify', '--register', register, '--replica', 'b');
+  expect([differs.code, differs.stdout]).toEqual([1, expect.stringMatching(/^b sancionados 2: \d+ differences/)]);
+  const rebuilt = await run('rebuild', '--replica', 'b');
+  expect([rebuilt.code, rebuilt.stdout]).toEqual([0, expect.stringMatching(/^b sancionados 2: rebuilt, \d+ rows\n$/)]);
+  const both = await run('verify', '--register', register);
+  expect(both.stdout).toMatch(/^default sancionados 2: equal, \d+ rows\nb sancionados 2: equal, \d+ rows\n$/);
+  // Its group goes on after the rebuilt editions, so its consumers need not read them.
+  const group = materializeGroup(harness.stream.prefix, 'b');
+  const topic = changesTopic(harness.stream.prefix, register);
+  const ends = await editionPartitions(harness.stream.pool, register, 2);
+  expect(await harness.stream.offsets.committed(group, topic)).toEqual(ends.map(({ end_offset }) => end_offset));
+  expect((await run('registers')).stdout).toContain('replica b: stopped, its store is new, and was rebuilt');
+  const shown = JSON.parse((await run('registers', '--json')).stdout) as { register: string; replicas: unknown[] }[];
+  expect(shown.find((row) => row.register === register)!.replicas).toContainEqual({
+    name: 'b',
+    state: 'stopped',
+    reason: expect.any(String),
+    lacks: null,
+  });
+  expect((await run('verify', '--replica', 'c')).stderr).toContain('CLICKHOUSE_REPLICAS names: default, b');
+  expect((await padron('migrate')).stderr).toContain('replica b: taken out');
+  expect((await padron('registers')).stdout).not.toContain('replica');
+  await second.drop();
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { BatchHandler } from '../../../../pipelines/consumers/batch.ts';
+import { makeShown } from '../../../../pipelines/consumers/wait-for-group.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { deleteList } from '../../../../pipelines/watch/lists.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
@@ -269,21 +270,33 @@ it('positions are in the order of commits, without gaps, however many batches wr
 });
 
 describe('a batch is held until look-ups show its state', () => {
-  it('until materialize has committed past its last watched change', async () => {
+  it('until every replica that may answer shows its last watched change', async () => {
     const { account, edition } = await scene(['20990000019']);
-    let materialised = 11;
-    setTimeout(() => {
-      materialised = 12;
-    }, 150);
-    const began = Date.now();
-    await harness.handler({ materialisedOffset: async () => materialised })(
-      batchOf(
-        [change(edition, '20990000027', detectedAt, suspended), change(edition, '20990000019', detectedAt, suspended)],
-        0,
-        10,
-      ),
-    );
-    expect(Date.now() - began).toBeGreaterThanOrEqual(140);
+    const committed = { first: 12, second: 11 };
+    const offsets = {
+      committed: async (group: string) => [0, 0, 0, group === 'first' ? committed.first : committed.second],
+    };
+    const shown = makeShown(offsets, async () => ['first', 'second']);
+    let isDone = false;
+    // The limit is over long before the second group goes on: it counts only while no replica shows the change.
+    const handled = harness
+      .handler({ shown, limits: { holdMs: 20, holdPollMs: 5 } })(
+        batchOf(
+          [
+            change(edition, '20990000027', detectedAt, suspended),
+            change(edition, '20990000019', detectedAt, suspended),
+          ],
+          3,
+          10,
+        ),
+      )
+      .then(() => {
+        isDone = true;
+      });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect([isDone, await eventsOf(account)]).toEqual([false, []]);
+    committed.second = 12;
+    await handled;
     expect(await eventsOf(account)).toHaveLength(1);
   });
 
@@ -291,9 +304,9 @@ describe('a batch is held until look-ups show its state', () => {
     const { account, edition } = await scene(['20990000019']);
     const batch = batchOf([change(edition, '20990000019', detectedAt, suspended)]);
     const limits = { holdMs: 50, holdPollMs: 10 };
-    await harness.handler({ materialisedOffset: async () => 0, limits })({ ...batch, isStale: () => true });
+    await harness.handler({ shown: async () => 'nowhere' as const, limits })({ ...batch, isStale: () => true });
     expect(await eventsOf(account)).toHaveLength(0);
-    await harness.handler({ materialisedOffset: async () => 0, limits })(batch);
+    await harness.handler({ shown: async () => 'nowhere' as const, limits })(batch);
     expect(await eventsOf(account)).toHaveLength(1);
   });
 });

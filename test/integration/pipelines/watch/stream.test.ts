@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Change } from '../../../../pipelines/changes/record.ts';
 import { makeLoopMetrics } from '../../../../pipelines/consumers/batch.ts';
 import { runLoop } from '../../../../pipelines/consumers/loop.ts';
+import { makeShown } from '../../../../pipelines/consumers/wait-for-group.ts';
 import { makeWatchHandler, makeWatchMetrics } from '../../../../pipelines/consumers/watch.ts';
 import { groupPassed } from '../../../../pipelines/stream/progress.ts';
 import { materializeGroup, watchGroup } from '../../../../pipelines/stream/topics.ts';
@@ -49,8 +50,7 @@ function startWatch() {
     handle: makeWatchHandler({
       pool,
       lastKnownRows: makeLastKnownRows(clickhouse),
-      materialisedOffset: async (topic, partition) =>
-        (await offsets.committed(materializeGroup(prefix), topic))[partition] ?? 0,
+      shown: makeShown(offsets, async () => [materializeGroup(prefix)]),
       wake: async (ids) => void woken.push(...ids),
       log,
       metrics: makeWatchMetrics(metrics),

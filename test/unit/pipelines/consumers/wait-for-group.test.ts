@@ -35,7 +35,7 @@ test('waits while the other group has a large lag, and no longer', async () => {
       handled += 1;
     },
     offsets,
-    'other',
+    ['other'],
     limits,
   )(batch());
   expect(offsets.count()).toBe(4);
@@ -44,7 +44,7 @@ test('waits while the other group has a large lag, and no longer', async () => {
 
 test('does not wait for the lag of an ordinary day', async () => {
   const offsets = looks([900], 1_000);
-  await waitForGroup(async () => {}, offsets, 'other', limits)(batch());
+  await waitForGroup(async () => {}, offsets, ['other'], limits)(batch());
   expect(offsets.count()).toBe(1);
 });
 
@@ -53,12 +53,12 @@ test('goes on without a group that makes no progress, or when the partition was 
   const handle = async () => {
     handled += 1;
   };
-  await waitForGroup(handle, looks([0], 1_000), 'other', { ...limits, patienceMs: 20 })(batch());
+  await waitForGroup(handle, looks([0], 1_000), ['other'], { ...limits, patienceMs: 20 })(batch());
   let asked = 0;
   await waitForGroup(
     handle,
     looks([0], 1_000),
-    'other',
+    ['other'],
     limits,
   )(
     batch(() => {

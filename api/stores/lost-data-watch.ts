@@ -1,6 +1,6 @@
-import type { LostData } from '../pipelines/replay/lost-data.ts';
-import { startRepeating } from '../pipelines/runtime/lifecycle.ts';
-import type { Logger } from '../pipelines/runtime/log.ts';
+import type { LostData } from '../../pipelines/replay/lost-data.ts';
+import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
 
 /** Pause between two comparisons of ClickHouse with the catalogue. */
 const everyMs = 60_000;

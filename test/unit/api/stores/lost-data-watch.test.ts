@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { LostDataWatch } from '../../../api/lost-data-watch.ts';
-import type { Logger } from '../../../pipelines/runtime/log.ts';
+import { LostDataWatch } from '../../../../api/stores/lost-data-watch.ts';
+import type { Logger } from '../../../../pipelines/runtime/log.ts';
 
 const lossText = 'clickhouse_lost: run `npx padron rebuild`';
 
