@@ -46,26 +46,6 @@ const settlePollMs = 200;
 
 const isTransient = (error: unknown) => transientErrors.has(String((error as { type?: unknown }).type));
 
-/**
- * Repeats a call while a consumer group has no coordinator yet or a partition has no leader yet. Both happen for some
- * seconds after a broker starts, and when a group or a topic is new. The Kafka client repeats no such call.
- */
-export async function untilSettled<Result>(
-  call: () => Promise<Result>,
-  isUnsettled: (error: unknown) => boolean = isTransient,
-  waitMs = settleWaitMs,
-): Promise<Result> {
-  const deadline = Date.now() + waitMs;
-  for (;;) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!isUnsettled(error) || Date.now() > deadline) throw error;
-      await sleep(settlePollMs);
-    }
-  }
-}
-
 const awayErrors = new Set([
   'KafkaJSConnectionError',
   'KafkaJSConnectionClosedError',
@@ -83,6 +63,26 @@ const awayErrors = new Set([
 export function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return awayErrors.has(error.name) || isTransient(error) || isAway(error.cause);
+}
+
+/**
+ * Repeats a call while a consumer group has no coordinator or a partition has no leader. Both happen for some seconds
+ * after a broker starts or dies, and when a group or a topic is new. The Kafka client repeats no such call.
+ */
+export async function untilSettled<Result>(
+  call: () => Promise<Result>,
+  isUnsettled: (error: unknown) => boolean = isAway,
+  waitMs = settleWaitMs,
+): Promise<Result> {
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isUnsettled(error) || Date.now() > deadline) throw error;
+      await sleep(settlePollMs);
+    }
+  }
 }
 
 function byPartition(pairs: readonly (readonly [number, string])[]): number[] {

@@ -1,4 +1,5 @@
 import { readArguments } from '../../deploy/local/foreground.ts';
+import { runBrokersChaos } from './brokers.ts';
 import { runDeliveryChaos } from './delivery.ts';
 import { type DeliveryLedger, faultsOf, percent, repeatedShare } from './delivery-ledger.ts';
 import { failoverKinds, runFailover, slowOf } from './failover.ts';
@@ -10,6 +11,7 @@ const help = `npm run chaos -- publication [--rows N]
 npm run chaos -- delivery [--seconds S] [--every S]
 npm run chaos -- release [--then SQL]
 npm run chaos -- failover [--seconds S]
+npm run chaos -- brokers [--rows N]
 
 publication: publishes two days of an invented register on a stack of its own; in the middle of each it kills -9 the worker,
 the consumers, Kafka and the ClickHouse process, one after another, and starts each again. Then it compares state, history
@@ -27,6 +29,10 @@ killed with -9, the standby promoted, and the address moved to it. Three times: 
 machine is lost, the address moves before the promotion. Then every delivery must have come, and the charges must be those
 that were committed; after each move the service must be back within 10 s.
 
+brokers: publishes four days of all registers through three brokers with TLS and logins, replication 3 and two in-sync
+replicas. During the first load each broker is killed with -9 in turn, and one more on each later day; a killed broker is
+back only just before the next kill. Then state, history, names and deliveries are compared.
+
 Exit code 0 only if nothing differs.
 
   npm run chaos -- publication                 800000 rows
@@ -35,7 +41,8 @@ Exit code 0 only if nothing differs.
   npm run chaos -- delivery --seconds 120
   npm run chaos -- failover                    three failovers, 20 s of load around each
   npm run chaos -- failover --seconds 5
-  npm run chaos -- release --then 'ALTER TABLE watch_list DROP COLUMN referencia'`;
+  npm run chaos -- release --then 'ALTER TABLE watch_list DROP COLUMN referencia'
+  npm run chaos -- brokers                     800000 rows`;
 
 const { values, positionals } = readArguments(help, {
   allowPositionals: true,
@@ -67,6 +74,8 @@ if (values.help) {
   await release();
 } else if (positionals[0] === 'replicas' && rowsOr(20_000) >= 5_000 && rate >= 1) {
   await replicas(rowsOr(20_000));
+} else if (positionals[0] === 'brokers' && rowsOr(800_000) >= 3_000) {
+  await brokers(rowsOr(800_000));
 } else {
   console.log(help);
   process.exitCode = 2;
@@ -125,6 +134,19 @@ async function replicas(rows: number): Promise<void> {
   const { twoReplicas, oneReplica } = report.perSecond;
   console.log(`at full speed: ${twoReplicas} look-ups a second with two replicas, ${oneReplica} with one`);
   conclude(report.faults);
+}
+
+async function brokers(rows: number): Promise<void> {
+  const { kills, days, records, deliveries, faults } = await runBrokersChaos(rows, log);
+  console.table(kills);
+  console.table(days);
+  console.log(
+    `daily register: ${records.changes} changes, ${records.inKafka} records in Kafka, of which ${records.inKafka - records.changes} are repeats`,
+  );
+  console.log(
+    `deliveries: ${deliveries.expected} expected, ${deliveries.arrived} arrived, ${deliveries.repeated} of them again under the same delivery id`,
+  );
+  conclude(faults);
 }
 
 function conclude(faults: readonly string[]): void {

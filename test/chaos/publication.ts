@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Chain, padron, startChain } from '../../deploy/local/demo/chain.ts';
 import { waitUntil } from '../../deploy/local/demo/output.ts';
 import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
+import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
 import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
 import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
@@ -29,7 +30,7 @@ export interface ChaosReport {
   rows: { state: number; history: number };
 }
 
-const dailyRegister = 'padron_reducido';
+export const dailyRegister = 'padron_reducido';
 const publishTimeoutMs = 600_000;
 const deliveryTimeoutMs = 180_000;
 
@@ -124,12 +125,16 @@ async function isUnderWay(pool: Pool, edition: number): Promise<boolean> {
   return (await whereItStands(pool, edition)).publication === 'publicando';
 }
 
-async function whereItStands(pool: Pool, edition: number): Promise<{ publication: string; materialised: boolean }> {
+/** How far the newest publication of the daily register is, and whether its edition is in ClickHouse. */
+export async function whereItStands(
+  pool: Pool,
+  edition: number,
+): Promise<{ publication: string; materialised: boolean }> {
   const { rows } = await pool.query<{ publication: string; materialised: boolean | null }>(
     `SELECT p.state AS publication, e.materializada_at IS NOT NULL AS materialised
      FROM publication p LEFT JOIN edition e ON e.publication_id = p.id AND e.number = $1
-     ORDER BY p.id DESC LIMIT 1`,
-    [edition],
+     WHERE p.register = $2 ORDER BY p.id DESC LIMIT 1`,
+    [edition, dailyRegister],
   );
   return { publication: rows[0]?.publication ?? 'not seen yet', materialised: rows[0]?.materialised ?? false };
 }
@@ -139,18 +144,12 @@ async function inspect(chain: Chain, days: TwoDays, watched: readonly Watched[],
   await waitUntil(() => faultsOf(watched, arrived(chain)).length === 0, deliveryTimeoutMs);
   // A delivery too many would arrive within this time.
   await sleep(3_000);
-  const { CLICKHOUSE_URL } = chain.stack.endpoints;
-  const state = await readState(CLICKHOUSE_URL, dailyRegister);
-  const history = await readHistory(CLICKHOUSE_URL, dailyRegister);
-  const describe = (changes: readonly { ruc: string; op: string }[]) => changes.map(({ ruc, op }) => `${op} ${ruc}`);
-  const [truth, found] = [new Set(describe(days.second.daily.changes)), describe(history)];
+  const { faults, rows } = await inspectRegister(chain, days.second.daily, days.second.daily.changes);
   const editions = await padron<{ number: number }[]>(['editions', 'list'], chain.environment);
   return {
     kills,
     faults: [
-      ...differences(await readPublication(days.second.daily.path), state),
-      ...found.filter((change) => !truth.delete(change)).map((change) => `change too many: ${change}`),
-      ...[...truth].map((change) => `change missing: ${change}`),
+      ...faults,
       ...faultsOf(watched, arrived(chain)),
       ...(editions.length === 2 ? [] : [`${editions.length} editions instead of 2`]),
     ],
@@ -159,16 +158,42 @@ async function inspect(chain: Chain, days: TwoDays, watched: readonly Watched[],
       arrived: chain.received.length,
       repeated: chain.received.length - new Set(chain.received.map(({ deliveryId }) => deliveryId)).size,
     },
+    rows,
+  };
+}
+
+/**
+ * Compares the daily register in ClickHouse with its last publication, and its history with the changes of all days but
+ * the first.
+ */
+export async function inspectRegister(chain: Chain, last: PublishedDay['daily'], changes: readonly TrueChange[]) {
+  const { CLICKHOUSE_URL } = chain.stack.endpoints;
+  const state = await readState(CLICKHOUSE_URL, dailyRegister);
+  const history = await readHistory(CLICKHOUSE_URL, dailyRegister);
+  const describe = ({ ruc, op }: { ruc: string; op: string }) => `${op} ${ruc}`;
+  const missing = changes.map(describe);
+  const tooMany: string[] = [];
+  for (const change of history.map(describe)) {
+    const at = missing.indexOf(change);
+    if (at < 0) tooMany.push(change);
+    else missing.splice(at, 1);
+  }
+  return {
+    faults: [
+      ...differences(await readPublication(last.path), state),
+      ...tooMany.map((change) => `change too many: ${change}`),
+      ...missing.map((change) => `change missing: ${change}`),
+    ],
     rows: { state: state.size, history: history.length },
   };
 }
 
 // Look-ups on arrival are left to the end-to-end test, because here they may meet an engine that was just killed.
-function arrived(chain: Chain) {
+export function arrived(chain: Chain) {
   return chain.received.map((delivery) => ({ ...delivery, sawNewState: true }));
 }
 
-async function withinTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {
+export async function withinTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {
   const timeout = new AbortController();
   const late = sleep(timeoutMs, undefined, { signal: timeout.signal }).then(() => {
     throw new Error(`not done within ${timeoutMs} ms`);
