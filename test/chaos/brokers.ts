@@ -134,6 +134,8 @@ class BrokersRun {
     number: number,
     victims: readonly number[],
   ): Promise<BrokersReport['days'][number]> {
+    // A later day is over before a broker is back, so the broker comes back first.
+    let back = await this.#revive();
     const startedAt = Date.now();
     let isFinal = false;
     const publishing = withinTime(this.#chain.publishDay(day, this.#log), publishTimeoutMs).finally(() => {
@@ -142,7 +144,8 @@ class BrokersRun {
     const killing = (async () => {
       await waitUntil(async () => isFinal || (await this.#isUnderWay(number)), publishTimeoutMs);
       for (const victim of victims) {
-        if (!isFinal) await this.#kill(number, victim);
+        if (this.#dead !== undefined) back = await this.#revive();
+        if (!isFinal) await this.#kill(number, victim, back);
       }
     })();
     const [rows] = await Promise.all([publishing, killing]);
@@ -155,19 +158,22 @@ class BrokersRun {
     return { day: number, registers: rows.length, rows: total, seconds };
   }
 
-  /** Kills a broker, after the one that was killed before has come back: with an empty disk the third time. */
-  async #kill(day: number, broker: number): Promise<void> {
+  /** Brings the dead broker back, with an empty disk the third time. */
+  async #revive(): Promise<string> {
     const cluster = this.#cluster;
-    let back = 'none';
-    if (this.#dead !== undefined) {
-      const isFresh = this.#kills.length === brokers;
-      if (isFresh) cluster.wipeNode(this.#dead);
-      await cluster.startNode(this.#dead);
-      back = `${this.#dead}${isFresh ? ' with an empty disk' : ''}`;
-      await this.#untilReplicated();
-    }
+    const broker = this.#dead;
+    if (broker === undefined) return 'none';
+    const isFresh = this.#kills.length === brokers;
+    if (isFresh) cluster.wipeNode(broker);
+    await cluster.startNode(broker);
+    await this.#untilReplicated();
+    this.#dead = undefined;
+    return `${broker}${isFresh ? ' with an empty disk' : ''}`;
+  }
+
+  async #kill(day: number, broker: number, back: string): Promise<void> {
     const { publication } = await whereItStands(this.#pool, day);
-    await cluster.killNode(broker);
+    await this.#cluster.killNode(broker);
     this.#dead = broker;
     const second = Math.round((Date.now() - this.#startedAt) / 1000);
     this.#log(`day ${day}, second ${second}: broker ${broker} killed (back: ${back}), publication ${publication}`);
