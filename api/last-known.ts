@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { within } from './problems.ts';
+import { within } from '../pipelines/runtime/lifecycle.ts';
 
 /**
  * Keeps, per key, the last value that was read from a slow or unreliable store. A value's age counts from the beginning

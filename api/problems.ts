@@ -126,16 +126,6 @@ export function isUnavailable(error: unknown): boolean {
   if (isSilence(error)) return true;
   const code = 'code' in error ? String(error.code) : '';
   if (/^((08|53|57)[0-9A-Z]{3}|25006|25P03|40001|40P01)$/.test(code)) return true;
-  if (/^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true;
-  return /timeout exceeded when trying to connect|connection terminated|not queryable|did not answer within/i.test(
-    error.message,
-  );
-}
-
-/** Rejects when the work takes longer than `timeoutMs`. The work itself is not stopped, so a write may still happen. */
-export function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`the store did not answer within ${timeoutMs} ms`)), timeoutMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+  if (/^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|no_answer$)/.test(code)) return true;
+  return /timeout exceeded when trying to connect|connection terminated|not queryable/i.test(error.message);
 }

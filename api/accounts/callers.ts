@@ -1,7 +1,8 @@
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type LastKnownLimits, makeLastKnown } from '../last-known.ts';
-import { ApiProblem, isUnavailable, throwUnavailable, within } from '../problems.ts';
+import { ApiProblem, isUnavailable, throwUnavailable } from '../problems.ts';
 import { type ContractDays, contractInForce, openContracts } from './contracts.ts';
 import { readToken, secretMatches } from './tokens.ts';
 

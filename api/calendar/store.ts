@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
-import { within } from '../problems.ts';
 import { type Calendar, makeCalendar } from './calendar.ts';
 import type { CalendarData, Decree, PublishedTable } from './types.ts';
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
+import { startRepeating, within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { eventChannel } from '../../pipelines/watch/events.ts';
 import { Notifier } from '../../workflows/delivery/in-flight.ts';
 import { type Caller, planRanks } from '../accounts/callers.ts';
-import { ApiProblem, within } from '../problems.ts';
+import { ApiProblem } from '../problems.ts';
 import type { FeedLimits } from './feed.ts';
 import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from './seats.ts';
 

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
-import { type ApiProblem, isUnavailable, storeUnavailable, within } from '../problems.ts';
+import { type ApiProblem, isUnavailable, storeUnavailable } from '../problems.ts';
 import { chargeAccount, chargeMonths, type Use, unitsLeft, withoutDiskWait } from './ledger.ts';
 import type { Clock } from './minute-limits.ts';
 

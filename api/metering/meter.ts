@@ -1,8 +1,9 @@
 import { Counter, type Registry } from 'prom-client';
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
 import type { Caller } from '../accounts/callers.ts';
-import { ApiProblem, isUnavailable, storeUnavailable, within } from '../problems.ts';
+import { ApiProblem, isUnavailable, storeUnavailable } from '../problems.ts';
 import { ChargeGroups } from './charge-groups.ts';
 import { chargeAccount, readUse, type Use, unitsLeft } from './ledger.ts';
 import { type Clock, type Month, monthOf, secondsUntil, systemClock } from './minute-limits.ts';

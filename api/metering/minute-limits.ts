@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible';
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
 import type { Caller } from '../accounts/callers.ts';
-import { within } from '../problems.ts';
 
 export interface MinuteStanding {
   /** False when the minute's requests are used up. Then this request is not counted. */

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
-import { within } from '../problems.ts';
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { AskClickhouse } from '../stores/replicas.ts';
 import { DocSet } from './doc-set.ts';
 import type { Names } from './finder.ts';

@@ -9,13 +9,12 @@ import {
   replicasOf,
 } from '../../pipelines/runtime/clickhouse.ts';
 import type { EngineCheck } from '../../pipelines/runtime/engines/check.ts';
-import type { Lifecycle } from '../../pipelines/runtime/lifecycle.ts';
+import { type Lifecycle, within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import { SchemaLevel } from '../../pipelines/runtime/migrations/level.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { ApiConfiguration } from '../config.ts';
-import { within } from '../problems.ts';
 import { makeTaxpayers, type Taxpayers } from '../queries/look-up.ts';
 import { makeRegisterChanges, pastGate, type RegisterChanges } from '../queries/register-changes.ts';
 import { LostDataWatch } from './lost-data-watch.ts';

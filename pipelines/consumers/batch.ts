@@ -57,6 +57,8 @@ export const loopLimits = {
   sessionTimeoutMs: 30_000,
   rebalanceTimeoutMs: 60_000,
   heartbeatMs: 3_000,
+  /** How long a stop waits for running batches and for Kafka. It is shorter than the deadline of the whole process. */
+  stopMs: 15_000,
   noProgressMs: 60_000,
   retryFirstMs: 250,
   retryMostMs: 2_000,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import { within } from '../runtime/lifecycle.ts';
 import { readRecordsFast } from '../stream/fetched-records.ts';
 import { connectOffsets, isAway } from '../stream/kafka.ts';
 import { type LoopLimits, type LoopOptions, loopLimits } from './batch.ts';
@@ -78,12 +79,18 @@ export async function runLoop(options: LoopOptions) {
     ready: () => (membership.joined() ? work.problem() : `group ${group}: not joined yet`),
     /** Returns the partitions (`topic/partition`) that have stopped at a record that cannot be decoded. */
     stoppedPartitions: () => work.stopped(),
-    /** Lets running batches finish and commit, then leaves the group. */
+    /**
+     * Lets running batches finish and commit, then leaves the group. A batch that takes too long is abandoned, and so
+     * is a rebalance that waits for other members. Then another consumer begins with the first record that was not
+     * committed, once Kafka has noticed that this one is gone.
+     */
     stop: async () => {
       stopping = true;
       lagWatch.stop();
       work.stop();
-      await consumer.disconnect();
+      await within(limits.stopMs, consumer.disconnect()).catch((error: unknown) =>
+        log.warn({ group, err: error }, 'left without waiting for the last batches'),
+      );
       await offsets.close();
     },
   };

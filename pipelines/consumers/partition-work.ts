@@ -67,6 +67,8 @@ export class PartitionWork {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
     if (messages.length === 0 || this.isStopped(topic, partition)) return;
+    // A fetch brings several batches. Those that a stop finds not begun are left to the next consumer.
+    if (this.#ending.signal.aborted) return;
     // After a failed heartbeat the client still passes batches that it fetched before. They must not be begun. Only a
     // protocol error makes the client join the group again. If the heartbeat's connection broke, the client gets no
     // protocol error by itself and would fetch these batches for ever. So we throw a protocol error.

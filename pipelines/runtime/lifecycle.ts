@@ -108,7 +108,10 @@ export function startRepeating(
   };
 }
 
-/** Rejects after `ms`, with the code `no_answer`, if the promise has not settled. Nothing is cancelled. */
+/**
+ * Rejects after `ms`, with the code `no_answer`, if the promise has not settled. The work behind it is not stopped, so a
+ * write may still happen. The API takes this error for a store that does not answer (`isUnavailable`).
+ */
 export async function within<Result>(ms: number, promise: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {

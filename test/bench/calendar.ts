@@ -1,7 +1,8 @@
 import { Agent, request } from 'undici';
 import { toDate, toDayNumber } from '../../api/calendar/days.ts';
 import { type CalendarApp, sandboxToken, startCalendarApp } from '../support/api/calendar-app.ts';
-import { describeMachine, formatSpread, numberOption, type Spread, spreadOf } from './figures.ts';
+import { numberOption } from '../support/process/named-runs.ts';
+import { describeMachine, formatSpread, type Spread, spreadOf } from './figures.ts';
 
 /** The server's time for every route must not exceed this. */
 const goalMs = 1;

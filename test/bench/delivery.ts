@@ -5,9 +5,10 @@ import { fillPastDays } from '../support/delivery/past-days.ts';
 import { type DeliveryStage, makeDeliveryStage } from '../support/delivery/stage.ts';
 import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery/work.ts';
 import { freshNamespace } from '../support/engines/isolation.ts';
+import { numberOption } from '../support/process/named-runs.ts';
 import { makeWatchHarness } from '../support/watch/harness.ts';
 import { run as runDays } from './daily.ts';
-import { describeMachine, formatSpread, numberOption, quantile, spreadOf } from './figures.ts';
+import { describeMachine, formatSpread, quantile, spreadOf } from './figures.ts';
 import { onOwnStack } from './own-stack.ts';
 import { ProcessWatch } from './process-watch.ts';
 

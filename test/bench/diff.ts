@@ -7,7 +7,8 @@ import { decodeRecords } from '../../pipelines/changes/change-file.ts';
 import type { ChangeRecord } from '../../pipelines/changes/record.ts';
 import { runInChild } from '../../pipelines/diff/child.ts';
 import { padronReducido } from '../../schemas/registers.ts';
-import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
+import { numberOption } from '../support/process/named-runs.ts';
+import { describeMachine, formatSpread, spreadOf } from './figures.ts';
 import { compareWithDuckDb } from './peers/duckdb.ts';
 import { countLinesWithUnzip, inflateTo, type UnzipFigures } from './peers/unzip.ts';
 

@@ -26,16 +26,3 @@ export function describeMachine(): string {
   const [cpu] = cpus();
   return `${cpus().length} × ${cpu?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}, ${process.platform}`;
 }
-
-/** An option that a bench cannot take. main.ts prints the message with the bench's help. */
-export class OptionError extends Error {
-  override name = 'OptionError';
-}
-
-/** The number given as `--name N`, or the default. @throws OptionError when it is no number */
-export function numberOption(args: readonly string[], name: string, otherwise: number): number {
-  const at = args.indexOf(`--${name}`);
-  const value = at < 0 ? otherwise : Number(args[at + 1]);
-  if (!Number.isInteger(value) || value < 1) throw new OptionError(`--${name} takes a whole number from 1 on.`);
-  return value;
-}

@@ -15,8 +15,9 @@ import { prepareStreams } from '../../pipelines/stream/prepare.ts';
 import { produceEdition } from '../../pipelines/stream/produce.ts';
 import { checkMaterialised } from '../../pipelines/stream/progress.ts';
 import { connectRegistry } from '../../pipelines/stream/registry.ts';
+import { numberOption } from '../support/process/named-runs.ts';
 import { cachedPublication } from './diff.ts';
-import { describeMachine, numberOption } from './figures.ts';
+import { describeMachine } from './figures.ts';
 import { onOwnStack } from './own-stack.ts';
 import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
 

@@ -1,6 +1,7 @@
 import type { Stack } from '../../deploy/local/stack.ts';
 import { type RunningApi, startApi } from '../support/api/process.ts';
-import { describeMachine, numberOption } from './figures.ts';
+import { numberOption } from '../support/process/named-runs.ts';
+import { describeMachine } from './figures.ts';
 import { type CallFigures, callFor, type Look } from './look-up-callers.ts';
 import { nameOf, rucOf } from './look-up-rows.ts';
 import { firstDay, serveTaxpayers } from './look-up-stage.ts';

@@ -6,8 +6,9 @@ import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migr
 import { makePool } from '../../pipelines/runtime/postgres.ts';
 import { foldName } from '../../schemas/names/fold.ts';
 import { type RunningApi, startApi } from '../support/api/process.ts';
+import { numberOption } from '../support/process/named-runs.ts';
 import { insertEdition } from '../support/registers/served-register.ts';
-import { describeMachine, numberOption, quantile } from './figures.ts';
+import { describeMachine, quantile } from './figures.ts';
 import { onOwnStack, unlimitedToken } from './own-stack.ts';
 import { ProcessWatch } from './process-watch.ts';
 import { brandWord, loadCompanies, makeLuck } from './search-names.ts';

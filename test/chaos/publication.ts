@@ -9,7 +9,9 @@ import type { TrueChange } from '../../deploy/local/demo/register/population.ts'
 import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
 import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { numberOption } from '../support/process/named-runs.ts';
 import { differences, readHistory, readPublication, readState } from '../support/registers/state.ts';
+import { conclude } from './conclude.ts';
 
 export const victims = ['consumers', 'worker', 'kafka', 'clickhouse'] as const;
 type Victim = (typeof victims)[number];
@@ -209,4 +211,20 @@ export async function withinTime<Result>(work: Promise<Result>, timeoutMs: numbe
 /** The companies whose expected event comes from the daily register, and the companies without an expected event. */
 function watchedInDailyRegister(watched: readonly Watched[]): Watched[] {
   return watched.filter(({ expected }) => expected === null || !expected.campo.startsWith('es_'));
+}
+
+/**
+ * `--rows N` (800,000, at least 3,000). Publishes two days of an invented register on a stack of its own; in the middle
+ * of each it kills -9 the worker, the consumers, Kafka and the ClickHouse process, one after another, and starts each
+ * again. Then it compares state, history and deliveries with an undisturbed run. Exit code 0 only if nothing differs.
+ */
+export async function run(args: string[]): Promise<void> {
+  const startedAt = Date.now();
+  const { kills, deliveries, rows, faults } = await runChaos(numberOption(args, 'rows', 800_000, 3_000), console.log);
+  console.table(kills);
+  console.log(
+    `deliveries: ${deliveries.expected} expected, ${deliveries.arrived} arrived, ${deliveries.repeated} of them again under the same delivery id`,
+  );
+  console.log(`rows: ${rows.state} in the state, ${rows.history} changes in the history`);
+  conclude(faults, startedAt);
 }

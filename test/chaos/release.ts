@@ -6,8 +6,9 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { readLocalConfig, repositoryRoot } from '../../deploy/local/config.ts';
+import { conclude } from './conclude.ts';
 
-const run = promisify(execFile);
+const runProgram = promisify(execFile);
 
 interface LastRelease {
   version: string;
@@ -46,7 +47,7 @@ const endToEnd = ['test/e2e/api.test.ts', 'test/e2e/api-client.test.ts', 'test/e
  */
 export async function runLastRelease({ thenRun, files = endToEnd, log }: ReleaseOptions): Promise<ReleaseOutcome> {
   const { version, commit } = readLastRelease();
-  const isThere = await run('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: repositoryRoot }).then(
+  const isThere = await runProgram('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: repositoryRoot }).then(
     () => true,
     () => false,
   );
@@ -58,8 +59,8 @@ export async function runLastRelease({ thenRun, files = endToEnd, log }: Release
   try {
     const archive = path.join(folder, 'release.tar');
     const checkout = path.join(folder, 'padron');
-    await run('git', ['archive', '--prefix', 'padron/', '--output', archive, commit], { cwd: repositoryRoot });
-    await run('tar', ['-xf', archive, '-C', folder]);
+    await runProgram('git', ['archive', '--prefix', 'padron/', '--output', archive, commit], { cwd: repositoryRoot });
+    await runProgram('tar', ['-xf', archive, '-C', folder]);
     symlinkSync(path.join(repositoryRoot, 'node_modules'), path.join(checkout, 'node_modules'));
     writeFileSync(path.join(checkout, 'pipelines/runtime/migrate.ts'), thisReleasesMigrations(thenRun));
     log(`release ${version} at ${commit}: ${files.join(' ')}`);
@@ -107,4 +108,17 @@ async function runTests(checkout: string, files: readonly string[], log: (line: 
   if (code === 0) return [];
   const failed = lines.filter((line) => /^\s*FAIL |^(error|[A-Za-z]*Error): /.test(line));
   return failed.length > 0 ? failed : [`the tests ended with ${code}:\n${lines.slice(-40).join('\n')}`];
+}
+
+/**
+ * `--then SQL`. Runs the end-to-end tests of the last release, whose commit deploy/CHANGELOG.md names, on databases that
+ * this release's migrations made. With `--then`, one more statement runs in PostgreSQL after them, to see the check
+ * fail: --then 'ALTER TABLE watch_list DROP COLUMN referencia'. Exit code 0 only if all tests pass.
+ */
+export async function run(args: string[]): Promise<void> {
+  const startedAt = Date.now();
+  const thenRun = args.includes('--then') ? args[args.indexOf('--then') + 1] : undefined;
+  const outcome = await runLastRelease({ thenRun, log: console.log });
+  if (outcome.skipped === null) conclude(outcome.faults, startedAt);
+  else console.log(`skipped: ${outcome.skipped}`);
 }

@@ -9,6 +9,8 @@ import { populationOf } from '../../deploy/local/demo/register/population.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { liftLimits, type RunningApi, startApi } from '../support/api/process.ts';
+import { numberOption } from '../support/process/named-runs.ts';
+import { conclude } from './conclude.ts';
 import { ExtraProcess, ReplicaHost } from './replica-host.ts';
 import { type LoadCounts, ReplicaLoad } from './replica-load.ts';
 
@@ -300,4 +302,22 @@ async function isServed(pool: Pool, edition: number): Promise<boolean> {
     edition,
   ]);
   return rowCount === 1;
+}
+
+/**
+ * `--rows N` (20,000, at least 5,000), `--rate R` (2,000 look-ups a second). Two ClickHouse replicas and two API
+ * processes answer while editions keep coming. Each replica is killed with -9 and comes back, then one loses its disk
+ * and a new one joins. No answer may be wrong or older than it says, and errors may come only within a second of a kill.
+ * Takes 6 to 10 minutes. Exit code 0 only if nothing differs.
+ */
+export async function run(args: string[]): Promise<void> {
+  const startedAt = Date.now();
+  const sizes = { rows: numberOption(args, 'rows', 20_000, 5_000), perSecond: numberOption(args, 'rate', 2_000) };
+  const report = await runReplicaChaos({ ...sizes, callers: 32, measureSeconds: 15 }, console.log);
+  console.table(report.steps);
+  const { seconds: loaded, ...counts } = report.load;
+  console.table({ ...counts, perSecond: Math.round(counts.answered / loaded), notices: report.notices });
+  const { twoReplicas, oneReplica } = report.perSecond;
+  console.log(`at full speed: ${twoReplicas} look-ups a second with two replicas, ${oneReplica} with one`);
+  conclude(report.faults, startedAt);
 }

@@ -23,6 +23,7 @@ test.concurrent.each([
   ['test/bench/main.ts', ['delivery', '--only', 'WRONG'], '--only', 'throughput'],
   ['test/bench/main.ts', ['delivery', '--only'], '--only', 'throughput'],
   ['test/chaos/main.ts', ['publication', '--rowz', '5'], '--rowz', 'npm run chaos -- publication'],
+  ['test/chaos/main.ts', ['delivery', '--seconds', '5'], '--seconds', 'from 10 on'],
   ['deploy/local/main.ts', ['--port', '5'], '--port', 'npm run local:'],
   ['deploy/local/demo/main.ts', ['--quick'], '--quick', 'npm run demo:'],
 ])('%s %j names what it does not take and prints its help, without a stack', async (program, words, named, help) => {
@@ -35,7 +36,7 @@ test.concurrent.each([
 
 test.concurrent('bench lists its benches, and each has its help', async () => {
   const { status, stderr } = await run('test/bench/main.ts', 'nothing');
-  const benches = /^benches: (.*)$/m.exec(stderr)![1]!.split(', ');
+  const benches = /^names: (.*)$/m.exec(stderr)![1]!.split(', ');
   expect([status, benches]).toEqual([2, expect.arrayContaining(['daily', 'delivery', 'diff', 'lookup', 'search'])]);
   expect(benches).not.toContain('figures');
   const help = await run('test/bench/main.ts', 'daily', '--help');

@@ -47,8 +47,6 @@ interface ChainOptions {
   /** Folder of the engines' data and of the receiver's certificate. It is emptied first. */
   directory: string;
   log: (line: string) => void;
-  /** Engines that run elsewhere, by their addresses. By default the environment names them. */
-  addresses?: Addresses;
   /** Called between two steps of the start. It throws when the start must not go on. */
   checkStopped?: () => void;
   /** Environment variables that the product's processes and `padron` get besides those that the chain itself sets. */

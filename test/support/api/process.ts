@@ -1,57 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
 import { expect } from 'vitest';
 import { type Account, createAccount } from '../../../api/accounts/accounts.ts';
 import { createToken } from '../../../api/accounts/tokens.ts';
-import { repositoryRoot } from '../../../deploy/local/config.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type ProblemCode, type ProblemDocument, problemDocument } from '../../../schemas/http/problem.ts';
+import { type RunningProcess, startProcess } from '../process/product-process.ts';
 
 /** The real API process with its log. */
-export interface RunningApi {
-  url: string;
-  /** Address of /readyz and /metrics. */
-  healthUrl: string;
-  pid: number;
-  /** Everything that it wrote to stdout and stderr so far. */
-  output(): string;
-  stop(): Promise<void>;
-}
+export type RunningApi = RunningProcess;
 
 /** @param preloads modules that the process loads before its own code */
-export async function startApi(
-  environment: Record<string, string>,
-  preloads: readonly string[] = [],
-): Promise<RunningApi> {
-  const imports = ['tsx', ...preloads].flatMap((each) => ['--import', each]);
-  const child = spawn(process.execPath, [...imports, path.join('api', 'main.ts')], {
-    cwd: repositoryRoot,
-    env: { PATH: process.env.PATH ?? '', ...apiSecrets, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  const [port, healthPort] = await new Promise<[string, string]>((resolve, reject) => {
-    let found = false;
-    const keep = (chunk: Buffer) => {
-      output += chunk;
-      // Searching the growing text at every chunk would cost a bench more than its calls.
-      if (found) return;
-      const listening = /"port":(\d+),"healthPort":(\d+),"msg":"listening"/.exec(output);
-      found = listening !== null;
-      if (listening) resolve([listening[1]!, listening[2]!]);
-    };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
-    child.once('close', (code) => reject(new Error(`the api ended with ${code}:\n${output}`)));
-  });
-  return {
-    url: `http://127.0.0.1:${port}`,
-    healthUrl: `http://127.0.0.1:${healthPort}`,
-    pid: child.pid!,
-    output: () => output,
-    stop: () => stop(child),
-  };
+export function startApi(environment: Record<string, string>, preloads: readonly string[] = []): Promise<RunningApi> {
+  return startProcess('api', { ...apiSecrets, ...environment }, preloads);
 }
 
 /** Keys for tests only. */
@@ -59,12 +18,6 @@ export const apiSecrets = {
   AUDIT_HMAC_KEY: 'audit key of the tests, at least 32 characters',
   WEBHOOK_SECRET_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
 };
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  child.kill('SIGTERM');
-  await once(child, 'close');
-}
 
 /** A caller with a token. Request targets are relative to the API's address. */
 export interface TestCaller {

@@ -93,3 +93,12 @@ it('a statement that PostgreSQL refuses again and again ends the process with it
   expect(failures).toMatchObject([{ code: '57014' }]);
   expect(attempts).toBe(4);
 });
+
+it('a batch that a stop finds not begun is neither handled nor committed', async () => {
+  const { work, handled, join } = makeWork();
+  join();
+  work.stop();
+  const late = { ...payload(), commitOffsetsIfNecessary: () => expect.fail('committed') };
+  await work.take(late, unexpected);
+  expect(handled).toEqual([]);
+});
