@@ -15,7 +15,7 @@ export async function relayClickhouse(
   clickhouseUrl: string,
   fateOf: (statement: string) => Promise<StatementFate>,
   kill: () => Promise<void> = async () => {},
-): Promise<Relay> {
+): Promise<Omit<Relay, 'refused'>> {
   let isDead = false;
   const server = createServer(async (request, response) => {
     const body = await buffer(request).catch(() => Buffer.alloc(0));

@@ -111,6 +111,7 @@ export class CountedMigration {
     return {
       environment: { DATABASE_URL: toPostgres.url, CLICKHOUSE_URL: toClickhouse.url },
       close: async () => {
+        if (toPostgres.refused.length > 0) throw new Error(`PostgreSQL refused: ${toPostgres.refused.join()}`);
         await toPostgres.close();
         await toClickhouse.close();
       },

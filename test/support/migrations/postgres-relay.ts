@@ -9,6 +9,8 @@ export type Fate = 'pass' | { killAfter: string };
 export interface Relay {
   /** The engine's address with the relay's place in it. */
   url: string;
+  /** The beginnings that the engine refused: they do not end where a statement ends. */
+  refused: readonly string[];
   close(): Promise<void>;
 }
 
@@ -22,6 +24,7 @@ export async function relayPostgres(
   kill: () => Promise<void> = async () => {},
 ): Promise<Relay> {
   const target = new URL(databaseUrl);
+  const refused: string[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
@@ -36,7 +39,7 @@ export async function relayPostgres(
         other.destroy();
       });
     }
-    void passOn(client, upstream, fateOf, kill);
+    void passOn(client, upstream, { fateOf, kill, refused });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -45,6 +48,7 @@ export async function relayPostgres(
   url.port = String((server.address() as AddressInfo).port);
   return {
     url: url.href,
+    refused,
     async close() {
       const closed = once(server, 'close');
       server.close();
@@ -57,8 +61,7 @@ export async function relayPostgres(
 async function passOn(
   client: Socket,
   upstream: Socket,
-  fateOf: (query: string) => Promise<Fate>,
-  kill: () => Promise<void>,
+  { fateOf, kill, refused }: { fateOf: (query: string) => Promise<Fate>; kill: () => Promise<void>; refused: string[] },
 ): Promise<void> {
   let killing = false;
   let answered: (error: string | null) => void = () => {};
@@ -86,7 +89,7 @@ async function passOn(
       });
       upstream.write(queryMessage(fate.killAfter));
       const error = await executed;
-      if (error !== null) console.error(`a cut statement was refused: ${error}\n${fate.killAfter.slice(-300)}`);
+      if (error !== null) refused.push(`${error}: ${fate.killAfter.slice(-300)}`);
     }
     await kill();
     client.destroy();
