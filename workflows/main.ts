@@ -121,7 +121,7 @@ await lifecycle.run(async () => {
     [
       databaseCheck(configuration.DATABASE_URL, pool),
       registryCheck(registryAccess(configuration)),
-      // Of several replicas, those that refuse us do not serve, and the worker goes on with the others.
+      // One of several replicas may refuse us. It does not serve then, and the worker goes on with the others.
       ...(only === null ? [] : [clickhouseCheck(replicas[0]!.target, only)]),
       temporalCheck(temporal, client),
     ],
