@@ -8,6 +8,7 @@ import { type PublishedDay, writeDay } from '../../deploy/local/demo/register/da
 import { type Population, populationOf, trueChanges } from '../../deploy/local/demo/register/population.ts';
 import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka/client.ts';
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { changesTopic } from '../../schemas/registers.ts';
@@ -16,7 +17,7 @@ import { makeAuthority } from '../support/delivery/authority.ts';
 import { KafkaCluster } from '../support/engines/kafka-cluster.ts';
 import { numberOption } from '../support/process/named-runs.ts';
 import { conclude } from './conclude.ts';
-import { arrived, dailyRegister, inspectRegister, whereItStands, withinTime } from './publication.ts';
+import { arrived, dailyRegister, inspectRegister, whereItStands } from './publication.ts';
 
 export interface BrokerKill {
   day: number;
@@ -140,7 +141,7 @@ class BrokersRun {
     let back = await this.#revive();
     const startedAt = Date.now();
     let isFinal = false;
-    const publishing = withinTime(this.#chain.publishDay(day, this.#log), publishTimeoutMs).finally(() => {
+    const publishing = within(publishTimeoutMs, this.#chain.publishDay(day, this.#log)).finally(() => {
       isFinal = true;
     });
     const killing = (async () => {

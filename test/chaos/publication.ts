@@ -8,6 +8,7 @@ import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
 import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
 import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
 import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
+import { within } from '../../pipelines/runtime/lifecycle.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { numberOption } from '../support/process/named-runs.ts';
 import { differences, readHistory, readPublication, readState } from '../support/registers/state.ts';
@@ -62,7 +63,17 @@ async function runIn(
 ): Promise<ChaosReport> {
   const changes = { inserted: 30, deleted: 30, updated: 65 + Math.round(rows / 250) };
   const days = await writeTwoDays(path.join(directory, 'site'), rows, changes);
-  const chain = await startChain({ directory: path.join(directory, 'chain'), log });
+  let endedByItself: (error: Error) => void = () => undefined;
+  const ended = new Promise<never>((_, reject) => {
+    endedByItself = reject;
+  });
+  ended.catch(() => undefined); // nobody may wait for it yet
+  const chain = await startChain({
+    directory: path.join(directory, 'chain'),
+    log,
+    // Every process must live through the death of the others. Here nobody would start it again.
+    onProcessEnd: (process) => endedByItself(new Error(`${process} ended by itself`)),
+  });
   const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'padron-chaos', 2);
   try {
     const watched = watchedInDailyRegister(days.watched);
@@ -72,11 +83,11 @@ async function runIn(
     );
     const webhook = await chain.customer.createWebhook(`${chain.receiver.origin}/avisos`);
     chain.receiver.trust(webhook.secreto);
-    const kills = [
+    const publishAll = async () => [
       ...(await publishUnderFire(chain, pool, days.first, 1, victims, log)),
       ...(await publishUnderFire(chain, pool, days.second, 2, secondDay, log)),
     ];
-    return await inspect(chain, days, watched, kills);
+    return await inspect(chain, days, watched, await Promise.race([publishAll(), ended]));
   } finally {
     await pool.end();
     await chain.stop();
@@ -94,7 +105,7 @@ async function publishUnderFire(
   let isFinal = false;
   // Only the daily register is published, because the others are too small to kill anything in their middle.
   const daily = { ...day, files: day.files.filter(({ register }) => register === dailyRegister) };
-  const published = withinTime(chain.publishDay(daily, log), publishTimeoutMs).finally(() => {
+  const published = within(publishTimeoutMs, chain.publishDay(daily, log)).finally(() => {
     isFinal = true;
   });
   const kills: Kill[] = [];
@@ -193,19 +204,6 @@ export async function inspectRegister(chain: Chain, last: PublishedDay['daily'],
 // Look-ups on arrival are left to the end-to-end test, because here they may meet an engine that was just killed.
 export function arrived(chain: Chain) {
   return chain.received.map((delivery) => ({ ...delivery, sawNewState: true }));
-}
-
-export async function withinTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {
-  const timeout = new AbortController();
-  const late = sleep(timeoutMs, undefined, { signal: timeout.signal }).then(() => {
-    throw new Error(`not done within ${timeoutMs} ms`);
-  });
-  late.catch(() => undefined);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    timeout.abort();
-  }
 }
 
 /** The companies whose expected event comes from the daily register, and the companies without an expected event. */

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { type Addresses, readLocalConfig, repositoryRoot } from '../config.ts';
-import { type Product, startProduct } from '../product.ts';
+import { type ProcessName, type Product, startProduct } from '../product.ts';
 import { refuseRunning, type Stack, startStack } from '../stack.ts';
 import { Customer } from './customer.ts';
 import { OfficialSite } from './official-site.ts';
@@ -55,6 +55,8 @@ interface ChainOptions {
   addresses?: Addresses;
   /** Called when the engines run, before the product starts. Returns further environment variables. */
   prepare?: (stack: Stack) => Promise<Record<string, string>>;
+  /** Called when a process of the product ends by itself. It is not started again. */
+  onProcessEnd?: (process: ProcessName, description: string) => void;
 }
 
 /** Starts the whole chain with empty engines. When a part fails, the parts that run are stopped again. */
@@ -110,7 +112,11 @@ async function startParts(
     ...options.environment,
     ...(await options.prepare?.(stack)),
   };
-  const product = await startProduct(stack, { environment: { all: settings }, log });
+  const product = await startProduct(stack, {
+    environment: { all: settings },
+    log,
+    ...(options.onProcessEnd === undefined ? {} : { onProcessEnd: options.onProcessEnd }),
+  });
   stops.push(() => product.stop());
 
   const environment = { ...readLocalConfig().environment, ...stack.endpoints, ...settings };
