@@ -27,7 +27,7 @@ import {
 } from '../pipelines/runtime/config.ts';
 import { makeEgressDispatcher } from '../pipelines/runtime/egress/dispatcher.ts';
 import { EngineWatch, lookEveryMs } from '../pipelines/runtime/engines/watch.ts';
-import { startHealth } from '../pipelines/runtime/health.ts';
+import { startHealth, starting } from '../pipelines/runtime/health.ts';
 import { type ConnectedKafka, connectKafka, processLimitMs } from '../pipelines/runtime/kafka/connect.ts';
 import { kafkaConnection } from '../pipelines/runtime/kafka/connection.ts';
 import { Lifecycle, startRepeating } from '../pipelines/runtime/lifecycle.ts';
@@ -133,7 +133,7 @@ await lifecycle.run(async () => {
     startRepeating('look at the engines', lookEveryMs, log, () => engines.look()),
   );
   const schemaLevel = new SchemaLevel(pool, only);
-  health.readyWhen(() => schemaLevel.problem());
+  health.readyWhen(async () => (await schemaLevel.problem()) ?? starting);
   await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
   const connection = await connectNative(temporal);
   lifecycle.onStop('temporal connection', () => connection.close());

@@ -58,7 +58,8 @@ export async function runLoop(options: LoopOptions) {
       fail(error as Error);
     }
   };
-  await start();
+  // A broker that goes away just now must not end the process: its supervisor would start it into the same absence.
+  await start().catch((error) => (isAway(error) ? void restart() : Promise.reject(error)));
   const lagWatch = new LagWatch({
     offsets,
     group,

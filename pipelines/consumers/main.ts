@@ -15,7 +15,7 @@ import {
   wholeNumber,
 } from '../runtime/config.ts';
 import { EngineWatch, lookEveryMs } from '../runtime/engines/watch.ts';
-import { startHealth } from '../runtime/health.ts';
+import { startHealth, starting } from '../runtime/health.ts';
 import { connectKafka, processLimitMs } from '../runtime/kafka/connect.ts';
 import { kafkaConnection } from '../runtime/kafka/connection.ts';
 import { Lifecycle, startRepeating } from '../runtime/lifecycle.ts';
@@ -110,7 +110,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     startRepeating('look at the engines', lookEveryMs, log, () => engines.look()),
   );
   const schemaLevel = new SchemaLevel(pool, clickhouse);
-  health.readyWhen(() => schemaLevel.problem());
+  health.readyWhen(async () => (await schemaLevel.problem()) ?? starting);
   await schemaLevel.reached((problem) => log.warn({ problem }, 'waiting for the migrations of this release'));
   const { kafka, problem, close } = await connectKafka(
     kafkaConnection(config),

@@ -1,5 +1,6 @@
 import type { Admin, Kafka } from 'kafkajs';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
+import { connectAdmin } from '../stream/kafka.ts';
 
 /** A rebuild exchanges the other tables, but never this one. */
 const identityTable = 'company_word';
@@ -52,8 +53,7 @@ export async function goOnAt(kafka: Kafka, groupId: string, places: readonly Gro
 }
 
 async function withAdmin(kafka: Kafka, groupId: string, work: (admin: Admin) => Promise<void>): Promise<void> {
-  const admin = kafka.admin();
-  await admin.connect();
+  const admin = await connectAdmin(kafka);
   try {
     await work(admin);
   } catch (error) {

@@ -27,7 +27,7 @@ export async function startHealth(
   metrics: Registry,
   { HEALTH_HOST, HEALTH_PORT }: { HEALTH_HOST: string; HEALTH_PORT: number },
 ): Promise<HealthServer> {
-  let check: ReadinessCheck = () => 'the process starts';
+  let check: ReadinessCheck = () => starting;
   const readiness = async () => {
     if (lifecycle.isStopping) return stopping;
     try {
@@ -70,6 +70,7 @@ export async function startHealth(
   };
 }
 
+export const starting = 'the process starts';
 export const stopping = 'the process stops';
 
 /** Answers 200 if there is no problem, otherwise 503 with the problem. */

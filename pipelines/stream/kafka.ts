@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
+import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
+import { processLimitMs } from '../runtime/kafka/connect.ts';
 import { kafkaError } from '../runtime/kafka/reasons.ts';
 
 /**
@@ -14,10 +15,19 @@ export interface StreamOffsets {
   close(): Promise<void>;
 }
 
+/**
+ * Opens an admin connection. A broker that goes away while a process starts is waited for, as when it is away before
+ * (`connectKafka`).
+ */
+export async function connectAdmin(kafka: Kafka): Promise<Admin> {
+  const admin = kafka.admin();
+  await untilSettled(() => admin.connect(), isAway, processLimitMs);
+  return admin;
+}
+
 /** Opens an admin connection that reads offsets. */
 export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
-  const admin = kafka.admin();
-  await admin.connect();
+  const admin = await connectAdmin(kafka);
   return {
     ends: async (topic) =>
       byPartition(

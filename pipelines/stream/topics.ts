@@ -2,7 +2,7 @@ import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/registers.ts';
 import type { SchemaName } from '../changes/record.ts';
 import { defaultReplica } from '../runtime/replica-settings.ts';
-import { StreamError, untilSettled } from './kafka.ts';
+import { connectAdmin, StreamError, untilSettled } from './kafka.ts';
 
 /**
  * The most bytes in a batch that the broker accepts. The producer's batches stay far below this limit. Its chunks have
@@ -125,8 +125,7 @@ function checkPartitions(topic: string, found: number, wanted: number): void {
 }
 
 async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<Result>): Promise<Result> {
-  const admin = kafka.admin();
-  await admin.connect();
+  const admin = await connectAdmin(kafka);
   try {
     return await work(admin);
   } finally {

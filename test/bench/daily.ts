@@ -5,6 +5,7 @@ import { type Follow, followFetch, followPublication } from '../../deploy/cli/pu
 import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
 import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
 import { populationOf, rucOfIndex, type TrueChange } from '../../deploy/local/demo/register/population.ts';
+import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
@@ -18,6 +19,7 @@ import { describeMachine, formatSpread, spreadOf } from './figures.ts';
 import { measureCommand } from './operator-command.ts';
 import { countLinesWithUnzip } from './peers/unzip.ts';
 import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
+import { printStoreSizes } from './store-sizes.ts';
 
 const folder = resolve('.local/bench/daily');
 const fullSize = 18_340_000;
@@ -26,6 +28,7 @@ const register = 'padron_reducido';
 const commands = ['verify', 'rebuild'];
 const dayTimeoutMs = 3_600_000;
 const startScheduleMs = 30_000;
+const sizeQuestion = { requestTimeoutMs: 60_000, connections: 1 };
 
 /** The times of one register on one day, measured from the end of its download. */
 interface Timing {
@@ -52,10 +55,11 @@ interface MeasuredDay {
 
 /**
  * `--rows N` (2,000,000), `--runs K` (3), `--watched N` (nobody watches), `--rate N` (20, the most requests per second
- * of each webhook), `--members N` (list members in all; by default only companies that change), `--verify`, `--rebuild`. Publishes days of all registers on the whole product and measures the time
- * from the end of the download until the edition is materialised, and until the last of each day's N deliveries. Day 1
- * is not measured; K normal days follow, then one with a new month of the monthly register. Afterwards the operators'
- * commands are measured on the daily register.
+ * of each webhook), `--members N` (list members in all; by default only companies that change), `--verify`,
+ * `--rebuild`. Publishes days of all registers on the whole product and measures the time from the end of the download
+ * until the edition is materialised, and until the last of each day's N deliveries. Day 1 is not measured; K normal
+ * days follow, then one with a new month of the monthly register. Afterwards it prints what the stores hold, and
+ * measures the operators' commands on the daily register.
  */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
@@ -84,6 +88,9 @@ export async function run(args: string[]): Promise<void> {
     print(`${runs} normal days of ${rows} rows`, measured.slice(0, -1));
     print('the day of a new month', measured.slice(-1));
     printGoals(rows, measured.slice(0, -1));
+    const clickhouse = makeClickhouse(stage.chain.stack.endpoints.CLICKHOUSE_URL, 'bench', sizeQuestion);
+    await printStoreSizes('stores', { directory: join(folder, 'chain', 'engines'), clickhouse, pool: stage.pool });
+    await clickhouse.close();
     for (const command of commands) {
       if (args.includes(`--${command}`)) await measureCommand(stage.chain, [command, '--register', register]);
     }

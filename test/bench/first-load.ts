@@ -20,6 +20,7 @@ import { cachedPublication } from './diff.ts';
 import { describeMachine } from './figures.ts';
 import { onOwnStack } from './own-stack.ts';
 import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
+import { printStoreSizes } from './store-sizes.ts';
 
 const register = 'padron_reducido';
 const goals = new Map([
@@ -109,6 +110,7 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
   });
   const seconds = (performance.now() - started) / 1000;
   print(rows, seconds, stages, watch.stop());
+  await printStoreSizes('stores', { directory: join(folder, 'stack'), clickhouse, pool });
   await stop(consumers);
   await offsets.close();
   await clickhouse.close();

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import type { BatchHandler, ChangeBatch } from '../../../../pipelines/consumers/batch.ts';
 import { InsertFailed } from '../../../../pipelines/consumers/materialize.ts';
+import { makeKafka } from '../../../../pipelines/runtime/kafka/client.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
 import { materializeGroup } from '../../../../pipelines/stream/topics.ts';
@@ -20,6 +21,7 @@ import {
   type StreamHarness,
   startMaterialize,
 } from '../../../support/engines/stream.ts';
+import { makeTcpProxy } from '../../../support/engines/tcp-proxy.ts';
 import { encodeChange } from '../../../support/registers/change-records.ts';
 
 const register = 'padron_reducido';
@@ -148,6 +150,24 @@ test('a batch is tried again in place while an engine does not answer, and commi
   expect(failures).toBe(0);
   expect(loop.failures).toEqual([]);
   expect(await currentState(harness)).toEqual(expectedState(changes));
+});
+
+test('a consumer that starts while its broker is away begins once the broker is back', async () => {
+  const changes = baseline(1_000);
+  const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
+  const proxy = await makeTcpProxy(`tcp://${harness.connection.brokers}`);
+  await proxy.cut();
+  const brokers = new URL(proxy.url).host;
+  // With one try a call, each call fails at once, as after the many tries of a process.
+  const kafka = makeKafka({ ...harness.connection, brokers }, 'test', harness.log, { retry: { retries: 0 } });
+  const starting = startMaterialize({ ...harness, kafka }, { limits: { retryFirstMs: 50 } });
+  await sleep(500);
+  await proxy.mend();
+  const loop = await starting;
+  await expect.poll(() => committedAll(endOffsets), { timeout: 60_000 }).toBe(true);
+  expect(loop.failures).toEqual([]);
+  await loop.stop();
+  await proxy.stop();
 });
 
 test('a bug in a handler ends the process instead of losing the batch', async () => {

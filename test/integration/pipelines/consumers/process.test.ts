@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
+import { materializeGroup, watchGroup } from '../../../../pipelines/stream/topics.ts';
 import { registerNames } from '../../../../schemas/registers.ts';
 import {
   baseline,
@@ -53,6 +54,14 @@ async function startConsumers(): Promise<Consumers> {
   return { process: child, url: `http://127.0.0.1:${port}`, lines, ended };
 }
 
+async function statesOf(groups: string[]): Promise<string[]> {
+  const admin = harness.kafka.admin();
+  await admin.connect();
+  const found = await admin.describeGroups(groups);
+  await admin.disconnect();
+  return found.groups.map(({ state }) => state);
+}
+
 test('the process serves its health, materialises, survives a kill and stops cleanly', async () => {
   const first = baseline(60_000);
   const second = nextDay(first, 2);
@@ -60,6 +69,8 @@ test('the process serves its health, materialises, survives a kill and stops cle
   const status = async (path: string) => (await fetch(`${consumers.url}${path}`)).status;
   expect(await status('/healthz')).toBe(200);
   await expect.poll(() => status('/readyz'), { timeout: 60_000 }).toBe(200);
+  // A process that says that it is ready has joined its groups, and so lives on when Kafka ends at this moment.
+  expect(await statesOf([materializeGroup(harness.prefix), watchGroup(harness.prefix)])).toEqual(['Stable', 'Stable']);
   await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
   // The kill comes in the middle of its work or just after. Both must end alike.
   consumers.process.kill('SIGKILL');
