@@ -72,7 +72,7 @@ export class Lifecycle {
       this.#log.error({ deadlineMs: this.#deadlineMs }, 'stop took too long');
       process.exit(exitCode || 1);
     }, this.#deadlineMs).unref();
-    void this.stop().then(() => process.exit(exitCode));
+    void this.stop().finally(() => process.exit(exitCode));
   }
 }
 

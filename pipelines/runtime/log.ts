@@ -10,14 +10,24 @@ export type { Logger };
  */
 export function makeLogger(process: string, level: string): Logger {
   const secret = ['authorization', 'token', 'secret', 'secreto', 'password', 'cookie', 'nombre', 'razon_social'];
-  return pino({
+  const options: LoggerOptions = {
     ...lineFormat(process, level),
     redact: {
       paths: secret.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.headers.${name}`]),
       censor: '[redacted]',
     },
     serializers: { err: describeError, error: describeError },
-  });
+  };
+  return pino(options, standardOutput());
+}
+
+/**
+ * Standard output, written at once. When its reader is gone, further lines are dropped, and the process goes on. Never
+ * call the library's `flushSync` on it: without a reader that repeats the write for ever and blocks the process.
+ * @param minLength characters that are kept back until there are so many, or until `flush`
+ */
+function standardOutput(minLength = 0) {
+  return pino.destination({ fd: 1, sync: true, minLength });
 }
 
 function lineFormat(process: string, level: string): LoggerOptions {
@@ -61,14 +71,14 @@ const flushEveryMs = 100;
  * writes blocks, at the latest after `flushEveryMs`. Call `stop` at the end. A kill -9 loses the last block.
  */
 export function makeLineLogger(process: string, level: string): { log: Logger; stop: () => void } {
-  const destination = pino.destination({ fd: 1, sync: true, minLength: 8_192 });
+  const destination = standardOutput(8_192);
   const log = pino(lineFormat(process, level), destination);
-  const timer = setInterval(() => destination.flushSync(), flushEveryMs).unref();
+  const timer = setInterval(() => destination.flush(), flushEveryMs).unref();
   return {
     log,
     stop() {
       clearInterval(timer);
-      destination.flushSync();
+      destination.flush();
     },
   };
 }
