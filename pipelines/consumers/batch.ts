@@ -82,6 +82,8 @@ export interface LoopOptions {
   metrics: LoopMetrics;
   /** Called when the loop cannot go on: a bug in the handler, a crash of the client, or a stuck partition. */
   onFailure: (error: Error) => void;
+  /** Asks the brokers whether one of them answers. A stop need not wait for brokers that are away. */
+  areBrokersAway?: () => Promise<boolean>;
   limits?: Partial<LoopLimits>;
 }
 

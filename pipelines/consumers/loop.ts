@@ -82,19 +82,25 @@ export async function runLoop(options: LoopOptions) {
     stoppedPartitions: () => work.stopped(),
     /**
      * Lets running batches finish and commit, then leaves the group. A batch that takes too long is abandoned, and so
-     * is a rebalance that waits for other members. Then another consumer begins with the first record that was not
-     * committed, once Kafka has noticed that this one is gone.
+     * is a rebalance that waits for other members. While the brokers are away nothing is waited for. Then another
+     * consumer begins with the first record that was not committed, once Kafka has noticed that this one is gone.
      */
     stop: async () => {
       stopping = true;
       lagWatch.stop();
       work.stop();
-      await within(limits.stopMs, consumer.disconnect()).catch((error: unknown) =>
+      await within(limits.stopMs, Promise.race([consumer.disconnect(), untilAway(options)])).catch((error: unknown) =>
         log.warn({ group, err: error }, 'left without waiting for the last batches'),
       );
       await offsets.close();
     },
   };
+}
+
+/** Resolves if the brokers are away, so that nothing can be committed. Otherwise it never settles. */
+async function untilAway({ areBrokersAway }: LoopOptions): Promise<void> {
+  const isAway = await areBrokersAway?.();
+  if (isAway !== true) await new Promise(() => {});
 }
 
 function makeConsumer(kafka: Kafka, group: string, limits: LoopLimits): Consumer {

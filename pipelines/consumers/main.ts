@@ -179,6 +179,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       log: log.child({ output: name }),
       metrics: loopMetrics,
       onFailure: (error) => lifecycle.fail(error),
+      areBrokersAway: async () => (await problem()) !== null,
       ...output,
       limits: { sessionTimeoutMs, heartbeatMs: sessionTimeoutMs / 10, ...output.limits },
     });
