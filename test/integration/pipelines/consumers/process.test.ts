@@ -24,7 +24,10 @@ beforeAll(async () => {
   collector = await startCollector();
   harness = await makeStreamHarness(inject('endpoints'), registerNames);
 });
+const started: ChildProcess[] = [];
 afterAll(async () => {
+  // A test that failed leaves its process.
+  for (const child of started) child.kill('SIGKILL');
   await harness.close();
   await collector.close();
 });
@@ -42,6 +45,7 @@ async function startConsumers(): Promise<Consumers> {
     env: { ...harness.environment, ...collector.environment, TEMPORAL_ADDRESS: '127.0.0.1:1', LOG_LEVEL: 'debug' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  started.push(child);
   const lines: string[] = [];
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   const port = await new Promise<number>((resolve, reject) => {
@@ -146,6 +150,7 @@ test('a topic with other settings keeps the process from starting', async () => 
     env: { ...harness.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  started.push(child);
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
