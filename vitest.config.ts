@@ -5,8 +5,8 @@ import { SlowFilesFirst } from './test/support/process/slow-files-first.ts';
 // Kafka lives for a minute or a few. Java's second compiler would take more CPU time than it saves.
 process.env.JDK_JAVA_OPTIONS ??= '-XX:TieredStopAtLevel=1';
 
-// Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
-// their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a
+// Five kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, a browser and a
+// database, or a whole product of their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a
 // time, and three whole products, because they wait more than they compute.
 // A condition is waited for as long as a busy machine may need. The default of `expect.poll` is one second.
 const longTimeouts = { testTimeout: 120_000, hookTimeout: 180_000, expect: { poll: { timeout: 30_000 } } };
@@ -58,9 +58,20 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'pages',
+          include: ['test/pages/**/*.test.ts'],
+          globalSetup: ['test/support/pages/database.ts'],
+          sequence: { groupOrder: 3 },
+          ...longTimeouts,
+          // Each file has a browser of its own, which takes half a core while it is busy.
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
           name: 'whole',
           include: ['test/e2e/chain.test.ts', 'test/chaos/**/*.test.ts'],
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
           ...longTimeouts,
           maxWorkers: 3,
         },

@@ -1,6 +1,10 @@
 import type Koa from 'koa';
 import type { ApiDependencies } from './dependencies.ts';
 import { makeKoaApp } from './koa-app.ts';
+import { mountAssets, readAssets } from './pages/assets.ts';
+import { mountPages } from './pages/mount.tsx';
+import { makeProblemPage } from './pages/problem-page.tsx';
+import { makePages } from './pages/table.ts';
 import type { ApiRouter, RequestState } from './request.ts';
 import { type Handlers, makeRouter } from './router.ts';
 import { makeAccountHandlers } from './routes/account.ts';
@@ -17,7 +21,12 @@ import { makeTaxpayerHandlers } from './routes/taxpayer.ts';
 import { makeWebhookActionHandlers, makeWebhookHandlers } from './routes/webhooks.ts';
 
 export function makeApp(dependencies: ApiDependencies): Koa<RequestState> {
-  return makeKoaApp(makeApiRouter(dependencies), dependencies);
+  const router = makeApiRouter(dependencies);
+  const site = { baseUrl: dependencies.baseUrl, proxyHops: dependencies.proxyHops };
+  const assets = readAssets();
+  mountAssets(router, assets);
+  mountPages(router, makePages(dependencies), { site, assets, findSession: async () => null, signInPath: '/consola' });
+  return makeKoaApp(router, dependencies, makeProblemPage(site, assets));
 }
 
 export function makeApiRouter(dependencies: ApiDependencies): ApiRouter {

@@ -4,6 +4,7 @@ import Koa from 'koa';
 import { Histogram, type Registry } from 'prom-client';
 import { describeError, type Logger } from '../pipelines/runtime/log.ts';
 import { failSpan, inSpan } from '../pipelines/runtime/tracing/span.ts';
+import type { ProblemDocument } from '../schemas/http/problem.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { countRequest, makeRefusalCounter } from './metering/middleware.ts';
 import {
@@ -83,8 +84,15 @@ type KoaAppDependencies = Pick<
   'log' | 'requestLog' | 'metrics' | 'baseUrl' | 'minuteLimits' | 'proxyHops'
 >;
 
+/** Answers with a page in place of the JSON, where a person sees the answer. Returns false where it did not. */
+type ShowProblem = (context: ApiContext, problem: ProblemDocument) => boolean;
+
 /** Makes the app from the routes. Adds what all routes share: request id, problems, one record per request. */
-export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies): Koa<RequestState> {
+export function makeKoaApp(
+  router: ApiRouter,
+  dependencies: KoaAppDependencies,
+  showProblem?: ShowProblem,
+): Koa<RequestState> {
   const record = makeRequestRecord(dependencies.requestLog, dependencies.metrics);
   const countRefusal = makeRefusalCounter(dependencies.metrics);
   const app = new Koa<RequestState>({ proxy: dependencies.proxyHops > 0, maxIpsCount: dependencies.proxyHops });
@@ -105,7 +113,7 @@ export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies):
       requireHost(context.req);
       await next();
     } catch (error) {
-      problem = answerProblem(context as ApiContext, error, dependencies.log, dependencies.baseUrl);
+      problem = answerProblem(context as ApiContext, error, dependencies.log, dependencies.baseUrl, showProblem);
       countRefusal(problem, context.state.caller);
     }
     record(context as ApiContext, startedMs, problem);
@@ -133,7 +141,13 @@ async function refuseUnknownPath(context: { method: string } & Pick<ApiContext, 
 }
 
 /** Answers an error with its problem. An unexpected error becomes `error_interno`, and the answer shows no detail. */
-export function answerProblem(context: ApiContext, error: unknown, log: Logger, baseUrl: string): ApiProblem {
+export function answerProblem(
+  context: ApiContext,
+  error: unknown,
+  log: Logger,
+  baseUrl: string,
+  showProblem: ShowProblem = () => false,
+): ApiProblem {
   const problem = asProblem(error);
   const { requestId } = context.state;
   if (problem.status >= 500 && problem.cause !== undefined)
@@ -143,15 +157,16 @@ export function answerProblem(context: ApiContext, error: unknown, log: Logger, 
     );
   // Remove headers that the handler set for its own answer. With an ETag a client could cache the problem.
   for (const name of ['ETag', 'Last-Modified', 'Vary', 'Location']) context.remove(name);
+  const body = problemBody(problem, { baseUrl, instance: maskedPath(context.path), requestId });
+  context.set(problem.headers);
+  if (showProblem(context, body)) return problem;
   context.status = problem.status;
   context.set({
     'Cache-Control': 'no-store',
     'Content-Language': 'es',
     'Content-Type': 'application/problem+json',
-    ...problem.headers,
   });
-  const around = { baseUrl, instance: maskedPath(context.path), requestId };
-  context.body = JSON.stringify(problemBody(problem, around));
+  context.body = JSON.stringify(body);
   return problem;
 }
 

@@ -66,6 +66,11 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     cuando: 'La operación no está incluida en el plan de la cuenta; el detalle nombra el plan necesario.',
     remedio: 'Cambie de plan o use las operaciones del suyo.',
   },
+  formulario_rechazado: {
+    cuando:
+      'Solo en las páginas para personas: el formulario vino de otro sitio, de otra sesión, o su página ya no vale.',
+    remedio: 'Vuelva a abrir la página y envíe el formulario de nuevo. Los programas usan la API con un token.',
+  },
   token_sandbox: {
     cuando: 'El token de pruebas público se usó fuera del calendario.',
     remedio: 'Use el token de su cuenta.',

@@ -1,13 +1,11 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
 import { sendCached } from '../answers.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { makeDocument } from '../openapi/document.ts';
-import { documentationPage, documentationStart, problemIndexPage, problemPage } from '../openapi/pages.ts';
+import { documentationPage, documentationStart } from '../openapi/pages.ts';
 import { readExamples } from '../openapi/texts.ts';
-import { notFound } from '../problems.ts';
 import { type ApiContext, type ApiRouter, refuseQuery } from '../request.ts';
 
 const htmlType = 'text/html; charset=utf-8';
@@ -27,14 +25,6 @@ export function mountDocumentation(router: ApiRouter, { baseUrl }: ApiDependenci
   serve('/docs/start.js', 'text/javascript', () => documentationStart);
   serve('/docs/swagger-ui.css', 'text/css', () => rendererFile('swagger-ui.css'));
   serve('/docs/swagger-ui-bundle.js', 'text/javascript', () => rendererFile('swagger-ui-bundle.js'));
-  serve('/errores', htmlType, problemIndexPage);
-
-  router.get('/errores/:codigo', (context) => {
-    refuseQuery(context);
-    const codigo = context.params.codigo ?? '';
-    if (!isCode(codigo)) throw notFound('El código de error');
-    answerPage(context, htmlType, problemPage(codigo), site);
-  });
 }
 
 interface Site {
@@ -77,8 +67,4 @@ function contentPolicy(baseUrl: string): string {
 
 function rendererFile(name: string): string {
   return readFileSync(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`), 'utf8');
-}
-
-function isCode(text: string): text is ProblemCode {
-  return Object.hasOwn(problems, text);
 }

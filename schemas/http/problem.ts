@@ -16,6 +16,7 @@ export const problems = {
   token_revocado: { status: 401, title: 'El token de acceso fue revocado' },
   contrato_requerido: { status: 403, title: 'Se requiere un contrato de tratamiento de datos' },
   plan_insuficiente: { status: 403, title: 'El plan no incluye esta operación' },
+  formulario_rechazado: { status: 403, title: 'El formulario no se aceptó' },
   token_sandbox: { status: 403, title: 'El token de pruebas solo abre el calendario' },
   fecha_sin_datos: { status: 404, title: 'No hay datos de esa fecha' },
   ruc_no_encontrado: { status: 404, title: 'El RUC no figura en el padrón' },

@@ -12,10 +12,10 @@ interface TextFile {
   lines: readonly string[];
 }
 
-function filesIn(folders: readonly string[], ending: string): TextFile[] {
+function filesIn(folders: readonly string[], ...endings: string[]): TextFile[] {
   return folders.flatMap((folder) =>
     readdirSync(path.join(repositoryRoot, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith(ending))
+      .filter((name) => endings.some((ending) => name.endsWith(ending)))
       .map((name) => fileAt(path.join(folder, name))),
   );
 }
@@ -24,7 +24,7 @@ function fileAt(name: string): TextFile {
   return { name, lines: readFileSync(path.join(repositoryRoot, name), 'utf8').trimEnd().split('\n') };
 }
 
-const product = filesIn(productFolders, '.ts');
+const product = filesIn(productFolders, '.ts', '.tsx', '.css');
 const allCode = [...product, ...filesIn(['test'], '.ts')];
 const readmes = filesIn(productFolders, 'README.md');
 

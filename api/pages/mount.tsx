@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { ApiContext, ApiRouter } from '../request.ts';
+import { type FixedText, fixedText, sendFixedPage, sendPage } from './answers.ts';
+import type { Assets } from './assets.ts';
+import { errorsIn, fill, readForm } from './forms.ts';
+import { type MenuEntry, renderPage } from './layout.tsx';
+import {
+  type AccountRequest,
+  isRedirect,
+  type PageForm,
+  type PageRow,
+  type Redirect,
+  type RefusedForm,
+  type View,
+} from './page.ts';
+import { originOf, prefixOf, readCookie, type Site, writeCookie } from './sessions/cookies.ts';
+import {
+  makeFormToken,
+  nameField,
+  refusedForm,
+  requireFormToken,
+  requireOwnOrigin,
+  tokenField,
+} from './sessions/form-tokens.ts';
+import type { ConsoleSession } from './sessions/sessions.ts';
+
+/** A session, and the value of its cookie. */
+export interface OpenSession {
+  session: ConsoleSession;
+  secret: string;
+}
+
+export interface MountDependencies {
+  site: Site;
+  assets: Assets;
+  /** Returns the session whose cookie the request has, or null. */
+  findSession(context: ApiContext): Promise<OpenSession | null>;
+  /** Where somebody without a session is sent. */
+  signInPath: string;
+}
+
+/** Largest number of rendered pages in memory. They are some 20 kB each. */
+const maxFixedPages = 200;
+
+/**
+ * Mounts the pages of a table: GET and HEAD for each, and POST where a page has forms. Errors are thrown on: the app
+ * answers them with a page of their own (problem-page.tsx).
+ */
+export function mountPages(router: ApiRouter, rows: readonly PageRow[], dependencies: MountDependencies): void {
+  const menu = rows.flatMap(({ menu, path }) => (menu === null ? [] : [{ path, name: menu }]));
+  const fixed = new LRUCache<string, FixedText>({ max: maxFixedPages });
+  const startedAt = new Date();
+  for (const row of rows) {
+    const path = row.path.replace(/\{(\w+)\}/g, ':$1');
+    const answer = new PageAnswer(row, menu, dependencies);
+    router.get(path, async (context) => {
+      if (leadsToPlainAddress(context)) return;
+      if (!row.isFixed) return answer.show(context);
+      const key = `${originOf(context, dependencies.site)} ${context.path}`;
+      let text = fixed.get(key);
+      if (text === undefined) {
+        text = fixedText(await answer.fixedHtml(context));
+        fixed.set(key, text);
+      }
+      sendFixedPage(context, text, startedAt);
+    });
+    if (row.page.forms !== undefined) router.post(path, (context) => answer.submit(context));
+  }
+}
+
+/** Every page has one address. @returns whether the request was answered */
+function leadsToPlainAddress(context: ApiContext): boolean {
+  if (context.path === '/' || !context.path.endsWith('/')) return false;
+  context.status = 308;
+  context.redirect(`../${context.path.split('/').at(-2)}`);
+  return true;
+}
+
+/** Answers the requests for one page. */
+class PageAnswer {
+  readonly #row: PageRow;
+  readonly #menu: readonly MenuEntry[];
+  readonly #dependencies: MountDependencies;
+
+  constructor(row: PageRow, menu: readonly MenuEntry[], dependencies: MountDependencies) {
+    this.#row = row;
+    this.#menu = menu;
+    this.#dependencies = dependencies;
+  }
+
+  async fixedHtml(context: ApiContext): Promise<string> {
+    const answer = await this.#row.page.show(this.#request(context, null, null));
+    if (isRedirect(answer)) throw new Error(`${this.#row.path} is fixed and must not redirect`);
+    return this.#html(answer, { context, secret: null, refused: null, done: null });
+  }
+
+  async show(context: ApiContext): Promise<void> {
+    const open = await this.#open(context);
+    if (open === null) return this.#signIn(context);
+    const request = this.#request(context, open.session, null);
+    const done = this.#row.page.done?.[String(context.query.hecho)] ?? null;
+    this.#send(context, await this.#row.page.show(request), { secret: open.secret, refused: null, done });
+  }
+
+  /** Checks where the form comes from before anything else, and its fields before it acts. */
+  async submit(context: ApiContext): Promise<void> {
+    requireOwnOrigin(context, originOf(context, this.#dependencies.site));
+    const sent = await readForm(context);
+    const open = await this.#open(context);
+    if (open === null) return this.#signIn(context);
+    requireFormToken(open.secret, sent.get(tokenField));
+    const name = sent.get(nameField) ?? '';
+    const { forms = {}, show } = this.#row.page;
+    const form = Object.hasOwn(forms, name) ? forms[name] : undefined;
+    if (form === undefined) throw refusedForm('La página no tiene ese formulario.');
+    const outcome = await act(form, sent, this.#request(context, open.session, null));
+    if (!('errors' in outcome)) return this.#send(context, outcome, { secret: open.secret, refused: null, done: null });
+    const refused = { ...outcome, name };
+    const view = await show(this.#request(context, open.session, refused));
+    const marked = isRedirect(view) ? view : { ...view, status: 422, title: `Error: ${view.title}` };
+    this.#send(context, marked, { secret: open.secret, refused, done: null });
+  }
+
+  /** Returns the session and the secret from which form tokens are made, or null when a session is missing. */
+  async #open(context: ApiContext): Promise<{ session: ConsoleSession | null; secret: string | null } | null> {
+    const { site, findSession } = this.#dependencies;
+    if (this.#row.access === 'account') {
+      const open = await findSession(context);
+      // With the caller in its state, the request's log line names account and token.
+      if (open !== null) context.state.caller = open.session.caller;
+      return open;
+    }
+    if (this.#row.page.forms === undefined) return { session: null, secret: null };
+    const known = readCookie(context, 'visitor', site);
+    if (known !== null || context.method === 'POST') return { session: null, secret: known };
+    const secret = randomBytes(32).toString('base64url');
+    writeCookie(context, 'visitor', secret, site);
+    return { session: null, secret };
+  }
+
+  #signIn(context: ApiContext): void {
+    const back = context.method === 'POST' ? '' : `?volver=${encodeURIComponent(context.url)}`;
+    this.#redirect(context, { to: `${this.#dependencies.signInPath}${back}` });
+  }
+
+  #request(context: ApiContext, session: ConsoleSession | null, refused: RefusedForm | null): AccountRequest {
+    const { query } = this.#row.page;
+    const address = new URLSearchParams(context.querystring);
+    return {
+      context,
+      params: context.params,
+      query: query === undefined ? { typed: {}, errors: {}, problem: null, values: null } : fill(query, address, true),
+      refused,
+      origin: this.#dependencies.site.baseUrl || originOf(context, this.#dependencies.site),
+      // Only pages with access `account` read it, and those are not shown without one.
+      session: session as ConsoleSession,
+    };
+  }
+
+  #send(context: ApiContext, answer: View | Redirect, around: Omit<Around, 'context'>): void {
+    if (isRedirect(answer)) {
+      this.#redirect(context, answer);
+      return;
+    }
+    if (this.#row.access === 'account') context.set('X-Robots-Tag', 'noindex');
+    sendPage(context, answer.status ?? 200, this.#html(answer, { context, ...around }));
+  }
+
+  #redirect(context: ApiContext, { to }: Redirect): void {
+    context.status = 303;
+    context.set({ 'Cache-Control': 'no-store', Location: `${prefixOf(this.#dependencies.site)}${to}` });
+    context.body = '';
+  }
+
+  #html(view: View, { context, secret, refused, done }: Around): string {
+    const { site, assets } = this.#dependencies;
+    return renderPage(view, {
+      prefix: prefixOf(site),
+      assets,
+      path: context.path,
+      formToken: secret === null ? null : makeFormToken(secret),
+      refused,
+      done,
+      menu: this.#row.access === 'account' ? this.#menu : [],
+      caller: context.state.caller ?? null,
+    });
+  }
+}
+
+interface Around {
+  context: ApiContext;
+  secret: string | null;
+  refused: RefusedForm | null;
+  done: string | null;
+}
+
+async function act(
+  form: PageForm<AccountRequest>,
+  sent: URLSearchParams,
+  request: AccountRequest,
+): Promise<View | Redirect | Omit<RefusedForm, 'name'>> {
+  const { values, ...filled } = fill(form.fields, sent);
+  if (values === null) return filled;
+  try {
+    return await form.submit(values, request);
+  } catch (error) {
+    return { typed: filled.typed, ...errorsIn(error, Object.keys(form.fields.shape)) };
+  }
+}
