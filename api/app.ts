@@ -4,8 +4,10 @@ import { makeKoaApp } from './koa-app.ts';
 import { mountAssets, readAssets } from './pages/assets.ts';
 import { mountPages } from './pages/mount.tsx';
 import { makeProblemPage } from './pages/problem-page.tsx';
-import { makePages } from './pages/table.ts';
-import type { ApiRouter, RequestState } from './request.ts';
+import { readCookie } from './pages/sessions/cookies.ts';
+import { findSession } from './pages/sessions/sessions.ts';
+import { makePages, signInPath } from './pages/table.ts';
+import type { ApiContext, ApiRouter, RequestState } from './request.ts';
 import { type Handlers, makeRouter } from './router.ts';
 import { makeAccountHandlers } from './routes/account.ts';
 import { makeBatchHandlers } from './routes/batch.ts';
@@ -25,7 +27,12 @@ export function makeApp(dependencies: ApiDependencies): Koa<RequestState> {
   const site = { baseUrl: dependencies.baseUrl, proxyHops: dependencies.proxyHops };
   const assets = readAssets();
   mountAssets(router, assets);
-  mountPages(router, makePages(dependencies), { site, assets, findSession: async () => null, signInPath: '/consola' });
+  const findOpenSession = async (context: ApiContext) => {
+    const secret = readCookie(context, 'session', site);
+    const session = secret === null ? null : await findSession(dependencies.pool, secret);
+    return secret === null || session === null ? null : { session, secret };
+  };
+  mountPages(router, makePages({ ...dependencies, site }), { site, assets, findSession: findOpenSession, signInPath });
   return makeKoaApp(router, dependencies, makeProblemPage(site, assets));
 }
 

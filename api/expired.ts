@@ -11,6 +11,7 @@ const maxRowsPerTable = 1_000;
 const tables = [
   { table: 'idempotent_answer', until: 'held_until' },
   { table: 'supplier_check', until: 'kept_until' },
+  { table: 'console_session', until: 'ends_at' },
 ] as const;
 
 /**
@@ -21,7 +22,7 @@ const tables = [
  */
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 
-/** Removes answers that are no longer served. Several processes may call this at the same time and share the rows. */
+/** Removes answers that are no longer served, and sessions that have ended. Several processes may call this at the same time and share the rows. */
 export async function removeExpired(pool: Pool): Promise<number> {
   let removed = 0;
   for (const { table, until } of tables) {

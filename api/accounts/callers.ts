@@ -25,14 +25,32 @@ export type PlanName = keyof typeof planRanks;
 /** The lowest plan that includes watch lists. */
 export const watchPlan: PlanName = 'crecimiento';
 
-interface TokenState {
+/** What the database knows of a token's account. */
+export interface AccountState {
   account_id: number;
-  secret_sha256: Buffer;
-  revoked: boolean;
   plan: string;
   rank: number;
   requests_per_minute: number;
   contracts: ContractDays[];
+}
+
+interface TokenState extends AccountState {
+  secret_sha256: Buffer;
+  revoked: boolean;
+}
+
+/** Columns of an AccountState, for a query with the token `t`, its account `a` and the account's plan `p`. */
+export const accountStateColumns = `t.account_id, a.plan, p.rank, p.requests_per_minute, ${openContracts} AS contracts`;
+
+export function callerOfState(tokenId: string, state: AccountState): Caller {
+  return {
+    tokenId,
+    accountId: state.account_id,
+    plan: state.plan,
+    planRank: state.rank,
+    requestsPerMinute: state.requests_per_minute,
+    contract: contractInForce(state.contracts, limaDay(new Date()))?.reference ?? null,
+  };
 }
 
 /** A revoked token is refused within 5 s. While PostgreSQL is down, a token's last known state is used for 60 s. */
@@ -66,14 +84,7 @@ export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
     if (state === null || !secretMatches(token.secret, state.secret_sha256)) throw invalidToken();
     if (state.revoked)
       throw new ApiProblem('token_revocado', 'El token fue revocado. Use otro.', {}, challenge('invalid_token'));
-    return {
-      tokenId: token.id,
-      accountId: state.account_id,
-      plan: state.plan,
-      planRank: state.rank,
-      requestsPerMinute: state.requests_per_minute,
-      contract: contractInForce(state.contracts, limaDay(new Date()))?.reference ?? null,
-    };
+    return callerOfState(token.id, state);
   };
 }
 
@@ -112,8 +123,7 @@ function challenge(error?: string): Record<string, string> {
 async function readTokenState(pool: Pool, id: string): Promise<TokenState | null> {
   const { rows } = await pool.query<TokenState>({
     name: 'token-state',
-    text: `SELECT t.account_id, t.secret_sha256, t.revoked_at IS NOT NULL AS revoked, a.plan, p.rank,
-                  p.requests_per_minute, ${openContracts} AS contracts
+    text: `SELECT t.secret_sha256, t.revoked_at IS NOT NULL AS revoked, ${accountStateColumns}
            FROM token t JOIN account a ON a.id = t.account_id JOIN plan p ON p.name = a.plan
            WHERE t.id = $1`,
     values: [id],

@@ -1,9 +1,8 @@
 import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
 import { problemTexts } from '../openapi/problem-texts.ts';
 import { notFound } from '../problems.ts';
-import { Link } from './layout.tsx';
 import type { Page, PageRequest } from './page.ts';
-import { Marked, Table } from './parts.tsx';
+import { Link, Marked, Table } from './parts.tsx';
 
 // The catalogue of errors. The `type` of each problem is the address of its own page, and the list has an anchor for it.
 

@@ -1,6 +1,5 @@
-import { Link } from './layout.tsx';
 import type { Page, PageRequest } from './page.ts';
-import { Code } from './parts.tsx';
+import { Code, Link } from './parts.tsx';
 
 /** `/`: what the service is, a first call, and where to go on. */
 export function makeHomePage({ sandboxToken }: { sandboxToken: string }): Page<PageRequest> {

@@ -1,51 +1,11 @@
-import { type ComponentChildren, createContext } from 'preact';
-import { useContext } from 'preact/hooks';
 import { renderToString } from 'preact-render-to-string';
-import type { Caller } from '../accounts/callers.ts';
-import { type Assets, assetPath } from './assets.ts';
-import type { RefusedForm, View } from './page.ts';
+import { assetPath } from './assets.ts';
+import { Form, Problem } from './fields.tsx';
+import type { View } from './page.ts';
+import { Link } from './parts.tsx';
+import { type MenuEntry, type Surroundings, SurroundingsContext, useSurroundings } from './surroundings.ts';
 
-// What all pages have around them, and what their parts need to know.
-
-export interface MenuEntry {
-  path: string;
-  name: string;
-}
-
-interface Surroundings {
-  /** The path under which a proxy serves us, before every address of ours. */
-  prefix: string;
-  assets: Assets;
-  /** Path of the page that is shown. */
-  path: string;
-  /** Null on pages without forms. */
-  formToken: string | null;
-  refused: RefusedForm | null;
-  done: string | null;
-  /** The pages of the console, on its pages. */
-  menu: readonly MenuEntry[];
-  caller: Caller | null;
-}
-
-const SurroundingsContext = createContext<Surroundings | null>(null);
-
-/** For parts of pages. */
-export function useSurroundings(): Surroundings {
-  const surroundings = useContext(SurroundingsContext);
-  if (surroundings === null) throw new Error('a part of a page is rendered outside of a page');
-  return surroundings;
-}
-
-/** A link to a page of ours. @param to path and query; a part behind `#` may follow */
-export function Link({ to, children, ...more }: { to: string; children: ComponentChildren; class?: string }) {
-  const { prefix, path } = useSurroundings();
-  const isHere = to === path;
-  return (
-    <a href={`${prefix}${to}`} aria-current={isHere ? 'page' : undefined} {...more}>
-      {children}
-    </a>
-  );
-}
+// What all pages have around them.
 
 /** Renders the whole document. */
 export function renderPage(view: View, surroundings: Surroundings): string {
@@ -58,7 +18,7 @@ export function renderPage(view: View, surroundings: Surroundings): string {
 }
 
 function Document({ view }: { view: View }) {
-  const { prefix, assets, menu, done } = useSurroundings();
+  const { prefix, assets, menu, done, refused } = useSurroundings();
   const asset = (name: string) => `${prefix}${assetPath(assets, name)}`;
   return (
     <html lang="es">
@@ -83,6 +43,7 @@ function Document({ view }: { view: View }) {
               {done}
             </p>
           )}
+          {refused !== null && <Problem filled={refused} />}
           {view.body}
         </main>
         <Footer />
@@ -127,6 +88,13 @@ function ConsoleMenu({ menu }: { menu: readonly MenuEntry[] }) {
             <Link to={path}>{name}</Link>
           </li>
         ))}
+        <li class="last">
+          <Form name="salir" to="/consola/salir">
+            <button type="submit" class="link">
+              Salir
+            </button>
+          </Form>
+        </li>
       </ul>
     </nav>
   );

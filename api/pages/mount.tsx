@@ -4,7 +4,7 @@ import type { ApiContext, ApiRouter } from '../request.ts';
 import { type FixedText, fixedText, sendFixedPage, sendPage } from './answers.ts';
 import type { Assets } from './assets.ts';
 import { errorsIn, fill, readForm } from './forms.ts';
-import { type MenuEntry, renderPage } from './layout.tsx';
+import { renderPage } from './layout.tsx';
 import {
   type AccountRequest,
   isRedirect,
@@ -24,6 +24,7 @@ import {
   tokenField,
 } from './sessions/form-tokens.ts';
 import type { ConsoleSession } from './sessions/sessions.ts';
+import type { MenuEntry } from './surroundings.ts';
 
 /** A session, and the value of its cookie. */
 export interface OpenSession {
@@ -140,8 +141,12 @@ class PageAnswer {
   }
 
   #signIn(context: ApiContext): void {
-    const back = context.method === 'POST' ? '' : `?volver=${encodeURIComponent(context.url)}`;
-    this.#redirect(context, { to: `${this.#dependencies.signInPath}${back}` });
+    const { site, signInPath } = this.#dependencies;
+    const query = new URLSearchParams();
+    if (context.method !== 'POST') query.set('volver', context.url);
+    // Who has a cookie was signed in, and learns why that is over.
+    if (readCookie(context, 'session', site) !== null) query.set('hecho', 'vencida');
+    this.#redirect(context, { to: `${signInPath}?${query}` });
   }
 
   #request(context: ApiContext, session: ConsoleSession | null, refused: RefusedForm | null): AccountRequest {
@@ -183,7 +188,6 @@ class PageAnswer {
       refused,
       done,
       menu: this.#row.access === 'account' ? this.#menu : [],
-      caller: context.state.caller ?? null,
     });
   }
 }

@@ -58,7 +58,7 @@ export interface PageForm<Request> {
   fields: z.ZodObject;
   /**
    * Acts, and returns where to go then. A view is for what can be shown only once, such as a secret. An ApiProblem
-   * below 500 shows the page again: an entry of its `errors` stands beside the field of that name, its text above.
+   * below 500, but 404, shows the page again: an entry of its `errors` stands beside the field of that name.
    */
   submit(values: unknown, request: Request): Promise<Redirect | View>;
 }

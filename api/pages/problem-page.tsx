@@ -3,8 +3,8 @@ import { problemTexts } from '../openapi/problem-texts.ts';
 import type { ApiContext } from '../request.ts';
 import { sendPage } from './answers.ts';
 import type { Assets } from './assets.ts';
-import { Link, renderPage } from './layout.tsx';
-import { Marked } from './parts.tsx';
+import { renderPage } from './layout.tsx';
+import { Link, Marked } from './parts.tsx';
 import { prefixOf, type Site } from './sessions/cookies.ts';
 
 /**
@@ -25,7 +25,6 @@ export function makeProblemPage(site: Site, assets: Assets) {
         refused: null,
         done: null,
         menu: [],
-        caller: null,
       },
     );
     sendPage(context, problem.status, html);

@@ -1,16 +1,25 @@
 import type { ApiDependencies } from '../dependencies.ts';
+import { makeOverviewPage } from './console/overview.tsx';
+import { makeSignInPage, makeSignOutPage } from './console/sign-in.tsx';
 import { problemIndexPage, problemPage } from './errors.tsx';
 import { makeHomePage } from './home.tsx';
-import { anyone, type PageRow } from './page.ts';
+import { account, anyone, type PageRow } from './page.ts';
+import type { Site } from './sessions/cookies.ts';
 
-export type PageDependencies = Pick<ApiDependencies, 'sandboxToken'>;
+export type PageDependencies = Pick<ApiDependencies, 'sandboxToken' | 'pool' | 'identify' | 'now'> & { site: Site };
 
-/** All pages of the public port. A page is one file beside this one and one line here. */
+/** Where somebody without a session is sent. */
+export const signInPath = '/consola';
+
+/** All pages of the public port. A page is one file in this folder and one line here. */
 export function makePages(dependencies: PageDependencies): readonly PageRow[] {
   const fixed = { isFixed: true };
   return [
     anyone('/', makeHomePage(dependencies), fixed),
     anyone('/errores', problemIndexPage, fixed),
     anyone('/errores/{codigo}', problemPage, fixed),
+    anyone(signInPath, makeSignInPage(dependencies)),
+    account('/consola/resumen', makeOverviewPage(dependencies), { menu: 'Resumen' }),
+    account('/consola/salir', makeSignOutPage(dependencies)),
   ];
 }

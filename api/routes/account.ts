@@ -2,6 +2,7 @@ import { maxLists } from '../../pipelines/watch/lists.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { readAccount } from '../accounts/accounts.ts';
+import type { Caller } from '../accounts/callers.ts';
 import { registerMeta } from '../catalogue.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { readUse } from '../metering/ledger.ts';
@@ -12,39 +13,46 @@ import type { Handlers } from '../router.ts';
 import { maxWatchedRucs } from './lists.ts';
 import { maxWebhooks } from './webhooks.ts';
 
+/** Reads what the caller's account may use and has used. @throws ApiProblem recurso_no_encontrado */
+export async function readSummary({ pool, now }: Pick<ApiDependencies, 'pool' | 'now'>, caller: Caller) {
+  const month = monthOf(now().getTime());
+  const [account, use] = await Promise.all([
+    readAccount(pool, caller.accountId),
+    readUse(pool, caller.accountId, month.firstDay),
+  ]);
+  if (account === null || use === null) throw notFound('La cuenta');
+  const { plan, contract } = account;
+  const summary = {
+    plan,
+    cuota: {
+      limite: use.limit,
+      usada: use.used,
+      // The balance may be negative, because units that a process of the last release spent are subtracted later
+      // (`addUpLapsedLeases` in api/expired.ts).
+      saldo_prepago: Math.max(0, use.prepaid),
+      reinicia_en: limaTime(new Date(month.endsAtMs)),
+    },
+    contrato_datos:
+      contract === null ? null : { referencia: contract.reference, desde: contract.from, hasta: contract.until },
+    limites: {
+      solicitudes_por_minuto: caller.requestsPerMinute,
+      rucs_por_lote: maxBatchRucs,
+      listas: maxLists,
+      webhooks: maxWebhooks,
+      rucs_vigilados: maxWatchedRucs,
+    },
+  };
+  return { account, summary };
+}
+
 export function makeAccountHandlers({ catalogue, pool, now }: ApiDependencies) {
   return {
     async verCuenta(_, context) {
-      const caller = callerOf(context);
-      const month = monthOf(now().getTime());
-      const [account, use, meta] = await Promise.all([
-        readAccount(pool, caller.accountId),
-        readUse(pool, caller.accountId, month.firstDay),
+      const [{ summary }, meta] = await Promise.all([
+        readSummary({ pool, now }, callerOf(context)),
         registerMeta(catalogue),
       ]);
-      if (account === null || use === null) throw notFound('La cuenta');
-      const { plan, contract } = account;
-      const data = {
-        plan,
-        cuota: {
-          limite: use.limit,
-          usada: use.used,
-          // The balance may be negative, because units that a process of the last release spent are subtracted later
-          // (`addUpLapsedLeases` in api/expired.ts).
-          saldo_prepago: Math.max(0, use.prepaid),
-          reinicia_en: limaTime(new Date(month.endsAtMs)),
-        },
-        contrato_datos:
-          contract === null ? null : { referencia: contract.reference, desde: contract.from, hasta: contract.until },
-        limites: {
-          solicitudes_por_minuto: caller.requestsPerMinute,
-          rucs_por_lote: maxBatchRucs,
-          listas: maxLists,
-          webhooks: maxWebhooks,
-          rucs_vigilados: maxWatchedRucs,
-        },
-      };
-      return { data, meta };
+      return { data: summary, meta };
     },
   } satisfies Partial<Handlers>;
 }

@@ -1,8 +1,99 @@
-import type { Caller } from '../../accounts/callers.ts';
+import { hash, randomBytes } from 'node:crypto';
+import type { Pool } from '../../../pipelines/runtime/postgres.ts';
+import { type AccountState, accountStateColumns, type Caller, callerOfState } from '../../accounts/callers.ts';
 
-/** A session of the console. */
+/** A session that nobody uses for this long has ended. */
+export const idleMinutes = 30;
+/** The longest a session lasts, however much it is used. */
+export const longestHours = 12;
+
+/** A session of the console, which is in force. */
 export interface ConsoleSession {
   id: string;
   /** Who would ask with the session's token. */
   caller: Caller;
+}
+
+/** Longest texts that are stored, in characters. */
+export const maxNameLength = 60;
+const maxBrowserLength = 200;
+
+/** SQL condition for a session `s` of a token `t`: used lately, not too old, and its token is not revoked. */
+const inForce = `s.last_used_at > now() - interval '${idleMinutes} minutes' AND s.ends_at > now() AND t.revoked_at IS NULL`;
+
+/**
+ * Starts a session for a caller whose token was just checked, and returns the value of its cookie. Every sign-in makes a
+ * new value, so one that somebody planted in the browser never becomes a session. If the process dies before the answer
+ * arrives, nobody knows the value, and the row ends by itself.
+ */
+export async function startSession(
+  pool: Pool,
+  { accountId, tokenId }: Pick<Caller, 'accountId' | 'tokenId'>,
+  { name, browser }: { name: string | null; browser: string },
+): Promise<string> {
+  const secret = randomBytes(32).toString('base64url');
+  await pool.query(
+    `INSERT INTO console_session (secret_sha256, account_id, token_id, name, browser, ends_at)
+     VALUES ($1, $2, $3, $4, nullif($5, ''), now() + interval '${longestHours} hours')`,
+    [sha256(secret), accountId, tokenId, name, browser.slice(0, maxBrowserLength)],
+  );
+  return secret;
+}
+
+/**
+ * Returns the session with this value of the cookie, or null when it has ended. PostgreSQL is asked each time, so a
+ * revoked token and an ended session count at once, and a plan too.
+ */
+export async function findSession(pool: Pool, secret: string): Promise<ConsoleSession | null> {
+  const { rows } = await pool.query<AccountState & { id: string; token_id: string; is_used_again: boolean }>({
+    name: 'console-session',
+    text: `SELECT s.id, s.token_id, s.last_used_at < now() - interval '1 minute' AS is_used_again, ${accountStateColumns}
+           FROM console_session s JOIN token t ON t.id = s.token_id
+             JOIN account a ON a.id = t.account_id JOIN plan p ON p.name = a.plan
+           WHERE s.secret_sha256 = $1 AND ${inForce}`,
+    values: [sha256(secret)],
+  });
+  const row = rows[0];
+  if (row === undefined) return null;
+  // At most a write a minute. If the process dies before it, the session ends up to a minute earlier than it could.
+  if (row.is_used_again) await pool.query('UPDATE console_session SET last_used_at = now() WHERE id = $1', [row.id]);
+  return { id: row.id, caller: callerOfState(row.token_id, row) };
+}
+
+export interface SessionSummary {
+  id: string;
+  tokenId: string;
+  name: string | null;
+  browser: string | null;
+  startedAt: Date;
+  lastUsedAt: Date;
+}
+
+/** Returns the account's sessions in force, the one used last first. */
+export async function listSessions(pool: Pool, accountId: number, limit = 100): Promise<SessionSummary[]> {
+  const { rows } = await pool.query<SessionSummary>(
+    `SELECT s.id, s.token_id AS "tokenId", s.name, s.browser, s.started_at AS "startedAt", s.last_used_at AS "lastUsedAt"
+     FROM console_session s JOIN token t ON t.id = s.token_id
+     WHERE s.account_id = $1 AND ${inForce} ORDER BY s.last_used_at DESC, s.id LIMIT $2`,
+    [accountId, limit],
+  );
+  return rows;
+}
+
+/** Ends a session of this account. Returns false when the account has none with this id. The call may be repeated. */
+export async function endSession(pool: Pool, accountId: number, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query('DELETE FROM console_session WHERE id = $1 AND account_id = $2', [
+    id,
+    accountId,
+  ]);
+  return (rowCount ?? 0) > 0;
+}
+
+/** Ends the session with this value of the cookie, if there is one. */
+export async function endSessionOf(pool: Pool, secret: string): Promise<void> {
+  await pool.query('DELETE FROM console_session WHERE secret_sha256 = $1', [sha256(secret)]);
+}
+
+function sha256(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
 }

@@ -25,6 +25,9 @@ const quiet = [
   '--disable-sync',
 ];
 
+/** Longest wait for anything in a page, also on a busy machine. */
+const waitMs = 30_000;
+
 interface SkippingContext {
   skip(note: string): never;
 }
@@ -34,7 +37,8 @@ export interface JourneyBrowser {
    * Opens a page that shares no cookies with others. Without a browser on this machine the test is skipped, and its
    * line says so; with PADRON_BROWSER=required it fails.
    * @param context the first argument of the test
-   * @param options `scripts: false` for what must work without JavaScript
+   * @param options `scripts: false` for what must work without JavaScript. axe needs it, so such a page's looks are not
+   *   checked.
    */
   open(context: SkippingContext, options?: { scripts?: boolean }): Promise<Page>;
 }
@@ -61,11 +65,10 @@ export function useBrowser(): JourneyBrowser {
         locale: 'es-PE',
         timezoneId: 'America/Lima',
         reducedMotion: 'reduce',
-        // axe runs as a script of the page. Tests over HTTP check the policy, and complaints about it are caught here.
-        bypassCSP: false,
       });
       contexts.push(opened);
       const page = await opened.newPage();
+      page.setDefaultTimeout(waitMs);
       watch(page);
       return page;
     },

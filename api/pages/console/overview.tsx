@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import type { ApiDependencies } from '../../dependencies.ts';
+import { notFound } from '../../problems.ts';
+import { readSummary } from '../../routes/account.ts';
+import { Form } from '../fields.tsx';
+import { longDay, number, share } from '../formats.ts';
+import { type AccountRequest, form, type Page, type Redirect } from '../page.ts';
+import { Facts, Moment, Table } from '../parts.tsx';
+import { endSession, listSessions, type SessionSummary } from '../sessions/sessions.ts';
+
+/** `/consola/resumen`: plan, use of the month, and the sessions of the account. */
+export function makeOverviewPage(dependencies: Pick<ApiDependencies, 'pool' | 'now'>): Page<AccountRequest> {
+  const { pool } = dependencies;
+  return {
+    forms: {
+      terminar: form(z.strictObject({ sesion: z.uuid() }), async ({ sesion }, request: AccountRequest) => {
+        const { session } = request;
+        if (!(await endSession(pool, session.caller.accountId, sesion))) throw notFound('La sesión');
+        return { to: sesion === session.id ? '/consola?hecho=salida' : '/consola/resumen?hecho=terminada' } as Redirect;
+      }),
+    },
+    done: { terminada: 'La sesión se terminó.' },
+    async show({ session }) {
+      const [{ account, summary }, sessions] = await Promise.all([
+        readSummary(dependencies, session.caller),
+        listSessions(pool, session.caller.accountId),
+      ]);
+      return {
+        title: 'Resumen',
+        body: (
+          <>
+            <h1>{account.name}</h1>
+            <Account summary={summary} />
+            <h2>Sesiones abiertas</h2>
+            <Sessions sessions={sessions} current={session.id} />
+          </>
+        ),
+      };
+    },
+  };
+}
+
+type Summary = Awaited<ReturnType<typeof readSummary>>['summary'];
+
+function Account({ summary: { plan, cuota, contrato_datos: contract, limites } }: { summary: Summary }) {
+  const { limite, usada, saldo_prepago: prepaid, reinicia_en: restart } = cuota;
+  return (
+    <Facts
+      facts={[
+        [
+          'Plan',
+          <span key="plan" class="capital">
+            {plan}
+          </span>,
+        ],
+        [
+          'Consultas de este mes',
+          <>
+            <span class="tabular">
+              {number(usada)} de {number(limite)}
+            </span>{' '}
+            ({share(usada, limite)})
+            <meter min={0} max={limite} value={Math.min(usada, limite)} aria-label="Parte usada de la cuota del mes" />
+          </>,
+        ],
+        ['La cuota se reinicia', longDay(restart.slice(0, 10))],
+        ['Saldo prepago', `${number(prepaid)} consultas`],
+        ['Peticiones por minuto', `hasta ${number(limites.solicitudes_por_minuto)}`],
+        [
+          'Contrato de datos',
+          contract === null
+            ? 'No hay: solo se consultan empresas'
+            : `${contract.referencia}, desde el ${longDay(contract.desde)}`,
+        ],
+      ]}
+    />
+  );
+}
+
+const columns = [{ name: 'Sesión' }, { name: 'Token' }, { name: 'Empezó' }, { name: 'Último uso' }, { name: 'Acción' }];
+
+function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; current: string }) {
+  return (
+    <Table label="Sesiones abiertas" columns={columns} stacked>
+      {sessions.map(({ id, name, browser, tokenId, startedAt, lastUsedAt }) => (
+        <tr key={id}>
+          <td class="first wraps">
+            <strong>{name ?? browserName(browser)}</strong>
+            {name !== null && <span class="quiet"> {browserName(browser)}</span>}
+            {id === current && <span class="badge">esta sesión</span>}
+          </td>
+          <td>
+            <span class="label">Token </span>
+            <code>pad_live_{tokenId}…</code>
+          </td>
+          <td>
+            <span class="label">Empezó </span>
+            <Moment at={startedAt} />
+          </td>
+          <td>
+            <span class="label">Último uso </span>
+            <Moment at={lastUsedAt} />
+          </td>
+          <td class="aside">
+            <Form name="terminar" of={{ name: 'sesion', value: id }}>
+              <button
+                type="submit"
+                class="plain small"
+                aria-label={`Terminar la sesión ${name ?? browserName(browser)}`}
+              >
+                Terminar
+              </button>
+            </Form>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+const browsers = [
+  [/Edg\//, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/Firefox\//, 'Firefox'],
+  [/Chrom(e|ium)\//, 'Chrome'],
+  [/Safari\//, 'Safari'],
+] as const;
+const systems = [
+  [/Android/, 'Android'],
+  [/iPhone|iPad/, 'iOS'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X/, 'macOS'],
+  [/Linux/, 'Linux'],
+] as const;
+
+/** Names a browser in words, from what it calls itself. What is not known is shown as it came. */
+function browserName(agent: string | null): string {
+  if (agent === null) return 'Navegador sin nombre';
+  const nameIn = (list: readonly (readonly [RegExp, string])[]) => list.find(([form]) => form.test(agent))?.[1];
+  const [browser, system] = [nameIn(browsers), nameIn(systems)];
+  if (browser === undefined) return agent;
+  return system === undefined ? browser : `${browser} en ${system}`;
+}

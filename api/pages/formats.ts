@@ -1,0 +1,39 @@
+// Numbers and times as people in Peru write them. Times are those of Lima.
+
+const numbers = new Intl.NumberFormat('es-PE');
+const percentages = new Intl.NumberFormat('es-PE', { style: 'percent', maximumFractionDigits: 1 });
+const moments = new Intl.DateTimeFormat('es-PE', {
+  timeZone: 'America/Lima',
+  day: '2-digit',
+  month: '2-digit',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+});
+const days = new Intl.DateTimeFormat('es-PE', {
+  timeZone: 'America/Lima',
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+});
+
+/** 12,345 */
+export function number(value: number): string {
+  return numbers.format(value);
+}
+
+/** 12.3 % @param of the whole; a part of nothing is 0 % */
+export function share(value: number, of: number): string {
+  return percentages.format(of === 0 ? 0 : value / of);
+}
+
+/** 27/11/2026, 09:05 */
+export function limaMoment(at: Date): string {
+  return moments.format(at);
+}
+
+/** 27 de noviembre de 2026 @param day an instant, or a day YYYY-MM-DD */
+export function longDay(day: Date | string): string {
+  return days.format(typeof day === 'string' ? new Date(`${day}T12:00:00-05:00`) : day);
+}

@@ -1,0 +1,34 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Assets } from './assets.ts';
+import type { RefusedForm } from './page.ts';
+
+// What the parts of a page must know about the request that it answers.
+
+export interface MenuEntry {
+  path: string;
+  name: string;
+}
+
+export interface Surroundings {
+  /** The path under which a proxy serves us, before every address of ours. */
+  prefix: string;
+  assets: Assets;
+  /** Path of the page that is shown. */
+  path: string;
+  /** Null on pages without forms. */
+  formToken: string | null;
+  refused: RefusedForm | null;
+  done: string | null;
+  /** The pages of the console, on its pages. */
+  menu: readonly MenuEntry[];
+}
+
+export const SurroundingsContext = createContext<Surroundings | null>(null);
+
+/** For parts of pages. */
+export function useSurroundings(): Surroundings {
+  const surroundings = useContext(SurroundingsContext);
+  if (surroundings === null) throw new Error('a part of a page is rendered outside of a page');
+  return surroundings;
+}
