@@ -86,12 +86,12 @@ function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; 
         <tr key={id}>
           <td class="first wraps">
             <strong>{name ?? browserName(browser)}</strong>
-            {name !== null && <span class="quiet"> {browserName(browser)}</span>}
             {id === current && <span class="badge">esta sesión</span>}
+            {name !== null && <span class="quiet below">{browserName(browser)}</span>}
           </td>
           <td>
             <span class="label">Token </span>
-            <code>pad_live_{tokenId}…</code>
+            <code>pad_live_{tokenId.slice(0, 8)}…</code>
           </td>
           <td>
             <span class="label">Empezó </span>

@@ -56,5 +56,5 @@ export function requireFormToken(secret: string | null, token: string | null): v
 }
 
 export function refusedForm(detail: string): ApiProblem {
-  return new ApiProblem('formulario_rechazado', `${detail} Vuelva a abrir la página y envíelo de nuevo.`);
+  return new ApiProblem('formulario_rechazado', detail);
 }

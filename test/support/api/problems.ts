@@ -21,6 +21,7 @@ export const problemsOfNoOperation: readonly ProblemCode[] = [
   'cabeceras_demasiado_grandes',
   'ruta_no_encontrada',
   'metodo_no_permitido',
+  'formulario_rechazado',
 ];
 
 /** A request that gets the code as its answer. */
@@ -63,6 +64,11 @@ export const provocations: readonly Provocation[] = [
     code: 'json_invalido',
     request: ({ caller }) =>
       caller.request(batch, { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }),
+  },
+  {
+    code: 'formulario_rechazado',
+    request: ({ around }) =>
+      fetch(`${around.api.url}/consola`, { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } }),
   },
   get('parametro_invalido', '/id/v1/ruc/buscar?q=acme&limite=0'),
   get('parametro_desconocido', `/id/v1/ruc/${company}?fehca=2026-11-26`),
