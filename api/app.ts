@@ -2,6 +2,7 @@ import type Koa from 'koa';
 import type { ApiDependencies } from './dependencies.ts';
 import { makeKoaApp } from './koa-app.ts';
 import { mountAssets, readAssets } from './pages/assets.ts';
+import { makeAsk } from './pages/docs/ask.ts';
 import { mountPages } from './pages/mount.tsx';
 import { makeProblemPage } from './pages/problem-page.tsx';
 import { readCookie } from './pages/sessions/cookies.ts';
@@ -32,8 +33,10 @@ export function makeApp(dependencies: ApiDependencies): Koa<RequestState> {
     const session = secret === null ? null : await findSession(dependencies.pool, secret);
     return secret === null || session === null ? null : { session, secret };
   };
-  mountPages(router, makePages({ ...dependencies, site }), { site, assets, findSession: findOpenSession, signInPath });
-  return makeKoaApp(router, dependencies, makeProblemPage(site, assets));
+  const pages = makePages({ ...dependencies, site, ask: makeAsk(() => app.callback()) });
+  mountPages(router, pages, { site, assets, findSession: findOpenSession, signInPath });
+  const app = makeKoaApp(router, dependencies, makeProblemPage(site, assets));
+  return app;
 }
 
 export function makeApiRouter(dependencies: ApiDependencies): ApiRouter {

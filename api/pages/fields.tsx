@@ -77,10 +77,22 @@ interface TextFieldProps extends FieldProps {
   maxLength?: number;
   autocomplete?: string;
   inputMode?: 'numeric' | 'text' | 'search';
+  /** Shown in the letters of code. */
+  isCode?: boolean;
   size?: number;
 }
 
-export function TextField({ name, label, hint, type = 'text', value, isRequired, maxLength, ...more }: TextFieldProps) {
+export function TextField({
+  name,
+  label,
+  hint,
+  type = 'text',
+  value,
+  isRequired,
+  maxLength,
+  isCode,
+  ...more
+}: TextFieldProps) {
   const { id, typed, error, describedBy, isFirstError } = useField(name, hint !== undefined);
   return (
     <FieldFrame id={id} label={label} hint={hint} error={error}>
@@ -91,6 +103,7 @@ export function TextField({ name, label, hint, type = 'text', value, isRequired,
         type={type as 'text'}
         value={type === 'password' ? undefined : (typed ?? value)}
         required={isRequired}
+        class={isCode === true ? 'code' : undefined}
         maxLength={maxLength}
         aria-invalid={error === undefined ? undefined : 'true'}
         aria-describedby={describedBy}

@@ -1,12 +1,17 @@
 import type { ApiDependencies } from '../dependencies.ts';
 import { makeOverviewPage } from './console/overview.tsx';
 import { makeSignInPage, makeSignOutPage } from './console/sign-in.tsx';
+import type { Ask } from './docs/ask.ts';
+import { makeDocumentationPages } from './docs/pages.ts';
 import { problemIndexPage, problemPage } from './errors.tsx';
 import { makeHomePage } from './home.tsx';
 import { account, anyone, type PageRow } from './page.ts';
 import type { Site } from './sessions/cookies.ts';
 
-export type PageDependencies = Pick<ApiDependencies, 'sandboxToken' | 'pool' | 'identify' | 'now'> & { site: Site };
+export type PageDependencies = Pick<ApiDependencies, 'sandboxToken' | 'pool' | 'identify' | 'now'> & {
+  site: Site;
+  ask: Ask;
+};
 
 /** Where somebody without a session is sent. */
 export const signInPath = '/consola';
@@ -18,6 +23,7 @@ export function makePages(dependencies: PageDependencies): readonly PageRow[] {
     anyone('/', makeHomePage(dependencies), fixed),
     anyone('/errores', problemIndexPage, fixed),
     anyone('/errores/{codigo}', problemPage, fixed),
+    ...makeDocumentationPages(dependencies.site.baseUrl, dependencies),
     anyone(signInPath, makeSignInPage(dependencies)),
     account('/consola/resumen', makeOverviewPage(dependencies), { menu: 'Resumen' }),
     account('/consola/salir', makeSignOutPage(dependencies)),

@@ -1,27 +1,16 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { planRanks } from '../../../../api/accounts/callers.ts';
 import { makeDocument } from '../../../../api/openapi/document.ts';
-import { documentationPage, spanishTexts } from '../../../../api/openapi/pages.ts';
 import { pythonCheck } from '../../../../api/openapi/texts.ts';
 import { repositoryRoot } from '../../../../deploy/local/config.ts';
 import { sign } from '../../../../workflows/delivery/signature.ts';
 
 const introduction = makeDocument('', {}).info.description ?? '';
-
-test('every English text that the page translates is one that Swagger UI writes', () => {
-  const renderer = readFileSync(createRequire(import.meta.url).resolve('swagger-ui-dist/swagger-ui-bundle.js'), 'utf8');
-  for (const english of Object.keys(spanishTexts)) expect(renderer.includes(english), english).toBe(true);
-});
-
-test('the page loads nothing from elsewhere', () => {
-  expect(documentationPage).not.toMatch(/(?:src|href)="(?!docs\/)/);
-});
 
 test('the plans are shown with the initial limits of the database', () => {
   const sql = readFileSync(path.join(repositoryRoot, 'schemas/postgres/0002_accounts.sql'), 'utf8');
