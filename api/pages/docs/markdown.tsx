@@ -37,13 +37,16 @@ function blocks(tokens: readonly Token[], idOf?: (heading: string) => string): C
 }
 
 function MarkdownTable({ table: { header, rows } }: { table: Tokens.Table }) {
-  const columns = header.map(({ text }) => ({ name: text }));
+  const isNumber = header.map((_, column) => rows.every((row) => /^[\d,.]+$/.test(row[column]?.text ?? '')));
+  const columns = header.map(({ text }, column) => ({ name: text, isNumber: isNumber[column] === true }));
   return (
     <Table label={columns.map(({ name }) => name).join(', ')} columns={columns}>
       {rows.map((row) => (
         <tr key={row.map(({ text }) => text).join()}>
-          {row.map((cell) => (
-            <td key={cell.text}>{inline(cell.tokens)}</td>
+          {row.map((cell, column) => (
+            <td key={cell.text} class={isNumber[column] === true ? 'number' : undefined}>
+              {inline(cell.tokens)}
+            </td>
           ))}
         </tr>
       ))}

@@ -3,7 +3,7 @@ import type { OperationName } from '../../operations.ts';
 import type { ApiContext } from '../../request.ts';
 import { Form, Select, TextArea, TextField } from '../fields.tsx';
 import { form, type Page, type PageRequest, type View } from '../page.ts';
-import { Code, Facts, Link } from '../parts.tsx';
+import { Code, Facts, Link, Marked } from '../parts.tsx';
 import type { Answered, Ask } from './ask.ts';
 import type { Described, Documentation, Parameter } from './described.ts';
 import { Request } from './index.tsx';
@@ -148,16 +148,24 @@ function Try({ operation, typed, outcome }: { operation: Described; typed: Typed
 }
 
 function ParameterField({ parameter, value }: { parameter: Parameter; value: string | undefined }) {
-  const { name, required = false, description, schema } = parameter;
+  const { name, required = false, description: text = '', schema } = parameter;
   const label = required ? name : `${name} (opcional)`;
   if (schema.enum !== undefined || schema.type === 'boolean') {
     const choices = (schema.enum ?? ['true', 'false']).map(String);
     const options = [...(required ? [] : ['']), ...choices].map((each) => ({ value: each, label: each || '—' }));
-    return <Select name={name} label={label} hint={description} value={value ?? ''} options={options} />;
+    return <Select name={name} label={label} hint={<Marked text={text} />} value={value ?? ''} options={options} />;
   }
-  const hint =
-    schema.example === undefined ? description : `${description ?? ''}. Por ejemplo: ${exampleValue(parameter)}`;
-  return <TextField name={name} label={label} hint={hint} value={value} isRequired={required} autocomplete="off" />;
+  const hint = schema.example === undefined ? text : `${text}. Por ejemplo: ${exampleValue(parameter)}`;
+  return (
+    <TextField
+      name={name}
+      label={label}
+      hint={<Marked text={hint} />}
+      value={value}
+      isRequired={required}
+      autocomplete="off"
+    />
+  );
 }
 
 function Shown({ answered: { status, headers, text }, curl }: Outcome) {
