@@ -43,9 +43,11 @@ const keepAliveAfterMs = 5_000;
  * of the constructor would end the process. So a file that cannot be read fails the connection instead.
  */
 class FileClient extends Client {
+  /** When this connection was begun, in milliseconds of performance.now(). */
+  readonly beganAt = performance.now();
   readonly #unreadable: Error | undefined;
 
-  constructor(config: ClientConfig & { connectionString: string }) {
+  constructor(config: ClientConfig & { connectionString: string; clients: Set<FileClient> }) {
     let connection: ClientConfig = { connectionString: databaseAddress(config.connectionString).url };
     let unreadable: Error | undefined;
     try {
@@ -55,6 +57,9 @@ class FileClient extends Client {
     }
     super({ ...config, ...connection });
     this.#unreadable = unreadable;
+    if (unreadable !== undefined) return;
+    config.clients.add(this);
+    this.once('end', () => config.clients.delete(this));
   }
 
   override connect(): Promise<Client>;
@@ -93,8 +98,11 @@ export function makePool(
   timeoutMs = statementTimeoutMs,
   connectMs = connectTimeoutMs,
 ): Pool {
+  const clients = new Set<FileClient>();
   const pool = new Pool({
     connectionString: databaseUrl,
+    // The pool passes its options on to its clients.
+    ...{ clients },
     // pg's types say that a client takes no arguments.
     Client: FileClient as unknown as NonNullable<PoolConfig['Client']>,
     application_name: name,
@@ -111,6 +119,7 @@ export function makePool(
     keepAliveInitialDelayMillis: keepAliveAfterMs,
     onConnect: (client) => requireWritable(client, connectMs),
   });
+  clientsOfPools.set(pool, clients);
   // When the server closes an idle connection, the pool replaces it and emits `error`. Without a listener, that event
   // would end the process.
   pool.on('error', () => {});
@@ -135,9 +144,18 @@ class ReadOnlyServer extends Error {
 }
 
 const servers = new WeakMap<object, string>();
+const clientsOfPools = new WeakMap<Pool, ReadonlySet<FileClient>>();
 
-/** Which server a pool's connection leads to: when that server was started, to the microsecond. */
-export function serverOf(client: PoolClient): string | undefined {
+/** All connections of a pool of `makePool`, also those that are still being made. */
+export function connectionsOf(pool: Pool): readonly (ClientBase & { beganAt: number })[] {
+  return [...(clientsOfPools.get(pool) ?? [])];
+}
+
+/**
+ * Which server a connection leads to: when that server was started, to the microsecond. Undefined while the connection
+ * is being made.
+ */
+export function serverOf(client: ClientBase): string | undefined {
   return servers.get(client);
 }
 

@@ -1,32 +1,39 @@
 import type { Socket } from 'node:net';
+import type { ClientBase } from 'pg';
 import { startRepeating } from './lifecycle.ts';
 import type { Logger } from './log.ts';
-import { makePool, type Pool, type PoolClient, serverOf } from './postgres.ts';
+import { connectionsOf, makePool, type Pool, serverOf } from './postgres.ts';
 
-const lookEveryMs = 1_000;
+const lookEveryMs = 500;
 /** Limit of the question whether the server still answers. */
 const answerTimeoutMs = 2_000;
-const connectTimeoutMs = 3_000;
+/** Limit of a new connection of the watch. A busy machine may miss it, and is then asked again. */
+const connectTimeoutMs = 1_500;
 
 /**
  * Closes a pool's connections to a server that is no longer behind the address. When a machine is lost, no packet says
  * so: a statement on its way would wait for its whole timeout, and a LISTEN for the operating system, while the next
- * server answers already. Once a second a connection of its own asks the server which one it is. When it must be made
- * anew and leads to another server, all of the pool's connections to the earlier one are closed. Their statements fail
- * as those of a server that went away, and whoever sent them decides about a repeat. That takes at most 7 s.
+ * server answers already. Twice a second a connection of its own asks the server which one it is. When it must be made
+ * anew and leads to another server, all of the pool's connections to the earlier one are closed, and those that were
+ * begun before and are not made yet. Their statements fail as those of a server that went away, and whoever sent them
+ * decides about a repeat. That is at most 2 s after the address leads to the next server, and 4 s if it did so at once.
  *
- * Call it before the pool makes its first connection. Returns a function that ends the watch.
+ * Returns a function that ends the watch.
  */
 export function watchServer(pool: Pool, databaseUrl: string, name: string, log: Logger): () => Promise<void> {
   const watch = makePool(databaseUrl, `${name}-watch`, 1, answerTimeoutMs, connectTimeoutMs);
-  const clients = new Set<PoolClient>();
-  pool.on('connect', (client) => clients.add(client));
-  pool.on('remove', (client) => clients.delete(client));
+  let known: string | undefined;
   const stop = startRepeating('watch of PostgreSQL', lookEveryMs, log, async () => {
+    const askedAt = performance.now();
     // While no server answers, the pool's own timeouts count, and there is no other server to turn to.
     const server = await askServer(watch).catch(() => undefined);
     if (server === undefined) return;
-    const lost = [...clients].filter((client) => serverOf(client) !== server);
+    const hasMoved = known !== undefined && server !== known;
+    known = server;
+    const lost = connectionsOf(pool).filter((client) => {
+      const own = serverOf(client);
+      return own === undefined ? hasMoved && client.beganAt < askedAt : own !== server;
+    });
     for (const client of lost) cut(client);
     if (lost.length > 0)
       log.warn({ connections: lost.length }, 'another PostgreSQL server answers: connections closed');
@@ -56,6 +63,6 @@ async function askServer(watch: Pool): Promise<string | undefined> {
 }
 
 /** Closes the socket at once. The client's own `end` would wait for the lost server. */
-function cut(client: PoolClient): void {
-  (client as PoolClient & { connection: { stream: Socket } }).connection.stream.destroy();
+function cut(client: ClientBase): void {
+  (client as ClientBase & { connection: { stream: Socket } }).connection.stream.destroy();
 }

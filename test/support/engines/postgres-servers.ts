@@ -4,9 +4,14 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { repositoryRoot } from '../../../deploy/local/config.ts';
+import { waitUntil } from '../../../deploy/local/demo/output.ts';
 import { type Stack, startStack } from '../../../deploy/local/stack.ts';
 
 const run = promisify(execFile);
+
+/** A server's file with the passwords of its accounts, in its folder. */
+export const credentialsFile = 'credentials.json';
 
 /** A PostgreSQL server of its own, in a folder of its own. */
 export interface PostgresServer {
@@ -87,6 +92,61 @@ export async function unpackBackup(
   appendFileSync(path.join(data, 'postgresql.auto.conf'), lines.join(''));
 }
 
+/** What an operator keeps of a server on other machines. */
+export interface KeptServer {
+  /** Tar file of the base backup. */
+  base: string;
+  /** Folder of the archived WAL. */
+  wal: string;
+  /** File with the passwords of the server's accounts. */
+  credentials: string;
+}
+
+/** Lets the server archive its WAL by the program that operators use, and keeps its passwords. */
+export async function archiveWal(server: PostgresServer, kept: KeptServer): Promise<void> {
+  const program = path.join(repositoryRoot, 'deploy', 'backup', 'archive-wal');
+  await onServer(
+    server.url,
+    `ALTER SYSTEM SET archive_mode = 'on'`,
+    `ALTER SYSTEM SET archive_timeout = 60`,
+    `ALTER SYSTEM SET archive_command = '"${program}" %p %f "${kept.wal}"'`,
+  );
+  await server.stack.restart('postgres');
+  copyFileSync(path.join(server.directory, credentialsFile), kept.credentials);
+}
+
+/** Ends the present WAL file, and resolves when it is archived. */
+export async function archiveLastWal({ url }: PostgresServer): Promise<void> {
+  const [last] = await onServer<{ file: string }>(url, 'SELECT pg_walfile_name(pg_switch_wal()) AS file');
+  const isArchived = `SELECT coalesce(last_archived_wal >= '${last!.file}', false) AS is FROM pg_stat_archiver`;
+  await untilTrue(url, isArchived, 'the last WAL file is archived');
+}
+
+/**
+ * Starts a server from what was kept, in an empty folder. Resolves when it takes writes.
+ * @param target settings that end the recovery early; without them it takes all archived WAL
+ */
+export async function recoverServer(
+  kept: KeptServer,
+  directory: string,
+  target: Record<string, string> = {},
+): Promise<PostgresServer> {
+  mkdirSync(directory);
+  copyFileSync(kept.credentials, path.join(directory, credentialsFile));
+  const settings = { restore_command: `cp "${kept.wal}/%f" "%p"`, ...target };
+  await unpackBackup(kept.base, directory, 'recovery.signal', settings);
+  const server = await startServer(directory);
+  await untilTrue(server.url, 'SELECT NOT pg_is_in_recovery() AS is', 'the server has recovered');
+  return server;
+}
+
+const settleMs = 300_000;
+
+async function untilTrue(url: string, question: string, what: string): Promise<void> {
+  const isSo = async () => (await onServer<{ is: boolean }>(url, question))[0]!.is;
+  if (!(await waitUntil(isSo, settleMs))) throw new Error(`not within ${settleMs / 1_000} s: ${what}`);
+}
+
 const standbyName = 'standby';
 
 /**
@@ -107,7 +167,7 @@ export async function addStandby(primary: PostgresServer, directory: string): Pr
   });
   rmSync(tarFile);
   // Both servers have the same accounts, so they need the same passwords.
-  copyFileSync(path.join(primary.directory, 'credentials.json'), path.join(directory, 'credentials.json'));
+  copyFileSync(path.join(primary.directory, credentialsFile), path.join(directory, credentialsFile));
   const standby = await startServer(directory);
   await onServer(
     primary.url,

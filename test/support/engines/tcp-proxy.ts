@@ -15,6 +15,8 @@ export interface TcpProxy {
    * until `moveTo`.
    */
   strand(): void;
+  /** How many connections began after `strand` and got no answer. */
+  unanswered(): number;
   /** Sends new connections to another engine, as a moved address does. */
   moveTo(engineUrl: string): void;
   stop(): Promise<void>;
@@ -26,6 +28,7 @@ export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   const pairs = new Set<readonly [Socket, Socket]>();
   let isFrozen = false;
+  let unanswered = 0;
   const server = createServer((socket) => {
     if (target === null) return hold(socket);
     const upstream = connect(Number(target.port), target.hostname);
@@ -45,6 +48,7 @@ export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
   });
   /** Keeps a connection to which nobody answers. */
   const hold = (socket: Socket) => {
+    unanswered += 1;
     stranded.add(socket);
     sockets.add(socket);
     socket.on('error', () => {});
@@ -80,6 +84,7 @@ export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
         upstream.destroy();
       }
     },
+    unanswered: () => unanswered,
     moveTo(movedUrl) {
       target = new URL(movedUrl);
     },
