@@ -39,7 +39,8 @@ export class PartitionWork {
   /**
    * Returns the later of two times, in milliseconds since 1970, from which `LagWatch` sees that nothing is stuck:
    * - when a batch of the partition was last begun or tried again;
-   * - when a handler of any partition last waited, because meanwhile the client fetches nothing for any partition.
+   * - when any partition last waited, in its handler or for an engine that is away, because meanwhile the client fetches
+   *   nothing for any partition.
    */
   lastActivity(topic: string, partition: number): number {
     return Math.max(this.#waitedAt, this.#active.get(keyOf(topic, partition)) ?? 0);
@@ -171,6 +172,7 @@ export class PartitionWork {
         refusals = passing === 'refused' ? refusals + 1 : 0;
         if (passing === null || refusals > limits.refusalsInARow) throw error;
         metrics.retries.inc({ group, topic, cause: passing });
+        if (passing === 'away') this.#waitedAt = Date.now();
         // An error's message may quote rows, so only its name and its advice to operators are shown.
         const { name, advice } = error as Error & { advice?: string };
         this.#failing.set(key, [key, name, ...(advice === undefined ? [] : [advice])].join(': '));

@@ -20,9 +20,14 @@ const logEvery = 20;
 /**
  * Kills `padron migrate` with SIGKILL after each statement that it sends to PostgreSQL and ClickHouse, each time on
  * empty stores of their own, and runs the command again. Schemas and numbers of rows must be those of an undisturbed
- * run. @param every kills after each n-th statement only
+ * run.
+ * @param every kills after each n-th statement only
+ * @param from number of the first statement after which it kills, from 1
  */
-export async function runMigrationChaos(every: number, log: (line: string) => void): Promise<MigrationReport> {
+export async function runMigrationChaos(
+  { every, from }: { every: number; from: number },
+  log: (line: string) => void,
+): Promise<MigrationReport> {
   const directory = mkdtempSync(path.join(tmpdir(), 'padron-chaos-'));
   const engines = ['postgres', 'kafka', 'registry', 'clickhouse'] as const;
   const stack = await startStack({ directory: path.join(directory, 'stack'), engines, log });
@@ -38,7 +43,9 @@ export async function runMigrationChaos(every: number, log: (line: string) => vo
     if (first.code !== 0) throw new Error(`the undisturbed run failed: ${first.stderr}`);
     const wanted = await undisturbed.dump();
     const report: MigrationReport = { kills: { PostgreSQL: 0, ClickHouse: 0 }, faults: [] };
-    for (const point of undisturbed.points.filter((_, place) => place % every === 0)) {
+    const chosen = undisturbed.points.slice(from - 1).filter((_, place) => place % every === 0);
+    log(`the undisturbed run sent ${undisturbed.points.length} statements; kills to do: ${chosen.length}`);
+    for (const point of chosen) {
       const migration = await onEmptyStores();
       await migration.runKilled(point);
       const again = await migration.run();
@@ -65,12 +72,16 @@ function differenceOf(wanted: readonly string[], found: readonly string[]): stri
 }
 
 /**
- * `--every N` (1). Kills -9 `padron migrate` after each Nth statement that it sends to PostgreSQL and ClickHouse, each
- * time on empty stores, and runs it again. Schemas must be those of an undisturbed run. Exit code 0 only if they are.
+ * `--every N` (1), `--from N` (1). Kills -9 `padron migrate` after each Nth statement that it sends to PostgreSQL and
+ * ClickHouse, each time on empty stores, and runs it again. `--from` goes on with a run that was ended. Schemas must be
+ * those of an undisturbed run. Exit code 0 only if they are.
  */
 export async function run(args: string[]): Promise<void> {
   const startedAt = Date.now();
-  const { kills, faults } = await runMigrationChaos(numberOption(args, 'every', 1), console.log);
+  const { kills, faults } = await runMigrationChaos(
+    { every: numberOption(args, 'every', 1), from: numberOption(args, 'from', 1) },
+    console.log,
+  );
   console.table(kills);
   conclude(faults, startedAt);
 }

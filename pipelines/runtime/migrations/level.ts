@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
+import { passingOf } from '../passing-errors.ts';
 
 interface Store {
   name: string;
@@ -42,13 +43,17 @@ export class SchemaLevel {
   }
 
   /**
-   * Resolves once both stores have everything. A process that writes waits for this before its work. `note` gets each
-   * different problem once.
+   * Resolves once both stores have everything. A process that writes waits for this before its work, also while a store
+   * is away: its supervisor would start it into the same absence. `note` gets each different problem once.
+   * @throws the client's error when a store refuses the question
    */
   async reached(note: (problem: string) => void): Promise<void> {
     let noted: string | null = null;
     for (;;) {
-      const problem = await this.problem();
+      const problem = await this.problem().catch((error: Error) => {
+        if (passingOf(error) !== 'away') throw error;
+        return `a store does not answer: ${error.message}`;
+      });
       if (problem === null) return;
       if (problem !== noted) note(problem);
       noted = problem;

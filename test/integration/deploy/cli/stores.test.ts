@@ -125,7 +125,9 @@ test('a ClickHouse or a schema registry that is away is named, and nothing is ch
   expect(rebuild.stderr).toMatch(/Nothing answers at 127\.0\.0\.1:1 \(ECONNREFUSED\)\.\nStart the stack/);
   const migrate = await away(['migrate'], { CLICKHOUSE_URL: 'http://u:secret@127.0.0.1:1/x' });
   expect([migrate.code, migrate.stdout]).toEqual([1, '']);
-  expect(migrate.stderr).toMatch(/^PostgreSQL: up to date\nerror: Nothing answers at 127\.0\.0\.1:1/);
+  expect(migrate.stderr).toMatch(
+    /^error: ClickHouse at \S+: it does not answer \(ECONNREFUSED\)\nNothing was changed\./,
+  );
   const restore = await away(['schemas', 'restore'], { SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' });
   expect([restore.code, restore.stdout]).toEqual([1, '']);
   for (const { stderr } of [rebuild, migrate, restore]) {

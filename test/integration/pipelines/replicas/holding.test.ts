@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { beginReplica, guardStore } from '../../../../pipelines/consumers/replica.ts';
 import { recordMaterialised } from '../../../../pipelines/editions/editions.ts';
@@ -14,6 +15,7 @@ import { type ClickHouseClient, makeClickhouse } from '../../../../pipelines/run
 import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
 import { materializeGroup } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, registerNames } from '../../../../schemas/registers.ts';
+import { startReplicaRounds } from '../../../../workflows/replicas.ts';
 import { type FreshClickhouseDatabase, freshClickhouseDatabase } from '../../../support/engines/isolation.ts';
 import {
   baseline,
@@ -121,6 +123,12 @@ it('an edition that one replica lacks is served without it after the limit, and 
   await materialise(holdingOf(0), 1);
   expect(await stateOf('b')).toMatchObject({ state: 'stopped', reason: `it lacks edition 1 of ${register}` });
   expect(await holders()).toEqual(['a']);
+  expect(await measured()).toEqual([
+    'serving{replica="a"} 1',
+    'serving{replica="b"} 0',
+    'behind_editions{replica="a"} 0',
+    'behind_editions{replica="b"} 1',
+  ]);
   // An API process that cannot reach PostgreSQL may ask it for a minute longer, so notices wait for it.
   expect(await replicasThatMayAnswer(harness.pool)).toEqual(['a', 'b', 'default']);
 
@@ -128,6 +136,16 @@ it('an edition that one replica lacks is served without it after the limit, and 
   await untilServing(holdingOf(0), 'a', 'b');
   expect(await holders()).toEqual(['a', 'b']);
 });
+
+/** What the worker's metrics say of the replicas. */
+async function measured(): Promise<string[]> {
+  const registry = new Registry();
+  const { pool, log } = harness;
+  const stop = startReplicaRounds(holdingOf(0), pool, registry, log);
+  const text = await registry.metrics();
+  await stop();
+  return [...text.matchAll(/^padron_replica_(.*"[ab]".*)$/gm)].map(([, line]) => line!);
+}
 
 /** The replicas that hold edition 1, served or not. */
 async function holders1(): Promise<string[]> {

@@ -31,12 +31,12 @@ test('ClickHouse: a repeated run leaves one set of tables, which keep what they 
   const client = createClient({ url: CLICKHOUSE_URL });
   const result = await client.query({
     query: `SELECT name, create_table_query AS sql FROM system.tables WHERE database = {database:String} AND engine LIKE '%MergeTree'
-      AND name IN ('taxpayer', 'register_change') ORDER BY name`,
+      AND name IN ('taxpayer', 'register_change', '_migrations') ORDER BY name`,
     query_params: { database },
     format: 'JSONEachRow',
   });
   const tables = await result.json<{ name: string; sql: string }>();
-  expect(tables.map(({ name }) => name)).toEqual(['register_change', 'taxpayer']);
+  expect(tables.map(({ name }) => name)).toEqual(['_migrations', 'register_change', 'taxpayer']);
   for (const { sql } of tables) {
     expect(sql).toContain('fsync_after_insert = 1');
     expect(sql).toContain('fsync_part_directory = 1');

@@ -81,6 +81,21 @@ it('a batch waits for an engine that is away without a limit, and each failure i
   ]);
 });
 
+it('while a batch waits for an engine that is away, partitions whose turn comes later are not stuck', async () => {
+  const answers = ['ECONNREFUSED', 'ECONNREFUSED'];
+  const seen: number[] = [];
+  const { work, join } = makeWork(async () => {
+    seen.push(work.lastActivity(topic, 5));
+    const code = answers.shift();
+    if (code !== undefined) throw withCode(code);
+  });
+  join();
+  const began = Date.now();
+  await work.take(payload(), unexpected);
+  expect(seen).toEqual([0, expect.any(Number), expect.any(Number)]);
+  expect(seen[2]).toBeGreaterThanOrEqual(began);
+});
+
 it('a statement that PostgreSQL refuses again and again ends the process with its error', async () => {
   let attempts = 0;
   const { work, join } = makeWork(async () => {

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { repositoryRoot } from '../../deploy/local/config.ts';
-import { answersOk } from '../../deploy/local/engines/context.ts';
-import { spawnClickhouse, startClickhouse } from '../support/engines/clickhouse.ts';
+import { repositoryRoot } from '../../../deploy/local/config.ts';
+import { answersOk } from '../../../deploy/local/engines/context.ts';
+import { spawnClickhouse, startClickhouse } from '../../support/engines/clickhouse.ts';
 
 const restartAfterMs = 1_000;
 

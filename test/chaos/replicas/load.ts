@@ -5,9 +5,9 @@ import {
   rucOfIndex,
   taxpayerOn,
   trueChanges,
-} from '../../deploy/local/demo/register/population.ts';
-import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
-import { type Connection, openConnection } from '../bench/look-up-callers.ts';
+} from '../../../deploy/local/demo/register/population.ts';
+import { displayCondicion, displayEstado } from '../../../schemas/display-texts.ts';
+import { type Connection, openConnection } from '../../bench/look-up-callers.ts';
 
 /** A company of the daily register, and what a right answer shows of it on each day. */
 interface Company {
