@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority } from './authority.ts';
 import { forkReceivers, killProcess } from './receivers.ts';
@@ -25,7 +26,8 @@ export class KillableReceiver {
   }
 
   static async start(ledgerFile: string): Promise<KillableReceiver> {
-    const authority = await makeAuthority('Receivers');
+    // OpenSSL looks an authority up by its name, so two receivers need two names.
+    const authority = await makeAuthority(`Receivers of ${path.basename(ledgerFile)}`);
     const options = { ...(await authority.issue({ names: ['127.0.0.1'] })), ledgerFile };
     return new KillableReceiver(options, authority.caPem, await forkReceivers(options));
   }
