@@ -51,6 +51,7 @@ export const catalogueLimits: LastKnownLimits = {
   freshMs: 200,
   servesMs: 60_000,
   loadTimeoutMs: 2_000,
+  firstTimeoutMs: 5_000,
   retryAfterMs: 1_000,
   maxEntries: 100,
 };

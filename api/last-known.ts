@@ -19,6 +19,8 @@ export interface LastKnownLimits {
   servesMs: number;
   /** A read that takes longer counts as failed. */
   loadTimeoutMs: number;
+  /** The same for a key without a last value, whose callers would get an error. The default is `loadTimeoutMs`. */
+  firstTimeoutMs?: number;
   /** After a failed read, the last value is served for this long without another read. */
   retryAfterMs: number;
   maxEntries: number;
@@ -29,7 +31,7 @@ const minTtlMs = 1;
 
 export function makeLastKnown<Key extends string | number, Value>(
   load: (key: Key) => Promise<Value>,
-  { freshMs, servesMs, loadTimeoutMs, retryAfterMs, maxEntries }: LastKnownLimits,
+  { freshMs, servesMs, loadTimeoutMs, firstTimeoutMs = loadTimeoutMs, retryAfterMs, maxEntries }: LastKnownLimits,
   now: () => number = () => performance.now(),
 ): LastKnown<Key, Value> {
   // A value has two age limits, `freshMs` and `servesMs`, and after a failed read a pause. lru-cache has only one limit
@@ -46,7 +48,7 @@ export function makeLastKnown<Key extends string | number, Value>(
     async fetchMethod(key, last, { options }) {
       const readAt = now();
       try {
-        const value = await within(loadTimeoutMs, load(key));
+        const value = await within(last === undefined ? firstTimeoutMs : loadTimeoutMs, load(key));
         options.ttl = Math.max(minTtlMs, readAt + freshMs / 2 - now());
         return { value, readAt };
       } catch (error) {

@@ -53,11 +53,15 @@ export function callerOfState(tokenId: string, state: AccountState): Caller {
   };
 }
 
-/** A revoked token is refused within 5 s. While PostgreSQL is down, a token's last known state is used for 60 s. */
+/**
+ * A revoked token is refused within 5 s. While PostgreSQL is down, a token's last known state is used for 60 s. A process
+ * that has just started knows no token, and its first reads may be slow.
+ */
 const tokenLimits: LastKnownLimits = {
   freshMs: 5_000,
   servesMs: 60_000,
   loadTimeoutMs: 2_000,
+  firstTimeoutMs: 5_000,
   retryAfterMs: 1_000,
   maxEntries: 50_000,
 };

@@ -28,7 +28,8 @@ export interface Standing {
 export const freshMs = 1_000;
 /** Look-ups are answered without charge for at most this long after PostgreSQL began to fail. */
 export const servedUnchargedMs = 60_000;
-const readTimeoutMs = 3_000;
+/** Longest read of the units of an account that this process does not know yet. */
+const readTimeoutMs = 5_000;
 /** Longest wait for the units that an answer's month headers show. After it, an answer may lack these headers. */
 const standingTimeoutMs = 500;
 const maxAccounts = 50_000;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers';
 import type { Logger } from './log.ts';
 
 interface Component {
@@ -110,13 +111,14 @@ export function startRepeating(
 
 /**
  * Rejects after `ms`, with the code `no_answer`, if the promise has not settled. The work behind it is not stopped, so a
- * write may still happen. The API takes this error for a store that does not answer (`isUnavailable`).
+ * write may still happen. The API takes this error for a store that does not answer (`isUnavailable`). When a busy machine
+ * has let this process wait, its answers are in the sockets already and are read before the time counts as over.
  */
 export async function within<Result>(ms: number, promise: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
     const late = Object.assign(new Error(`no answer within ${ms} ms`), { code: 'no_answer' });
-    timer = setTimeout(reject, ms, late);
+    timer = setTimeout(() => setImmediate(reject, late), ms);
   });
   try {
     return await Promise.race([promise, tooLate]);

@@ -8,7 +8,7 @@ import { SteadyCalls, type SteadyFigures } from '../support/api/steady-calls.ts'
 import { type DeliveryChain, startDeliveryChain } from '../support/delivery/chain.ts';
 import { Balancer } from '../support/process/balancer.ts';
 import { numberOption } from '../support/process/named-runs.ts';
-import { type RunningProcess, startProcess, untilReady } from '../support/process/product-process.ts';
+import { errorLines, type RunningProcess, startProcess, untilReady } from '../support/process/product-process.ts';
 import { insertEdition, insertTaxpayers } from '../support/registers/served-register.ts';
 import { conclude } from './conclude.ts';
 import { type DeliveryLedger, faultsOf, ledgerOf } from './delivery-ledger.ts';
@@ -129,6 +129,7 @@ async function runIn(
   // A delivery too many would arrive within this time, and the last one is recorded.
   await sleep(5_000);
   const lookUps = await calls.stop();
+  if (lookUps.failures.length > 0) for (const line of fleet.errors('api')) log(line);
   const ledger = await ledgerOf(pool, load.expected, receiver.arrivals());
   return { restarts, lookUps, ledger, faults: faultsIn(restarts, lookUps, ledger) };
 }
@@ -151,6 +152,7 @@ class Fleet {
   readonly #environment: Record<string, string>;
   readonly #log: (line: string) => void;
   readonly #running = new Map<ProcessName, RunningProcess[]>(processNames.map((name) => [name, []]));
+  readonly #all = new Map<ProcessName, RunningProcess[]>(processNames.map((name) => [name, []]));
 
   constructor(environment: Record<string, string>, log: (line: string) => void) {
     this.#environment = environment;
@@ -180,6 +182,11 @@ class Fleet {
     };
   }
 
+  /** What all processes of a kind logged as errors, also those that were replaced. */
+  errors(name: ProcessName): string[] {
+    return this.#all.get(name)!.flatMap(errorLines);
+  }
+
   async stop(): Promise<void> {
     await this.balancer?.stop();
     await Promise.all([...this.#running.values()].flat().map((process) => process.stop()));
@@ -187,7 +194,7 @@ class Fleet {
 
   async #add(name: ProcessName): Promise<void> {
     const process = await startProcess(name, this.#environment);
-    this.#running.get(name)!.push(process);
+    for (const processes of [this.#running, this.#all]) processes.get(name)!.push(process);
     await untilReady(process);
     if (name === 'api') this.balancer.add(process);
   }

@@ -67,6 +67,14 @@ export async function startProcess(
   };
 }
 
+/** The first log lines at level error, which say why a request failed. */
+export function errorLines({ output }: Pick<RunningProcess, 'output'>): string[] {
+  const lines = output().split('\n');
+  return lines.filter((line) => line.startsWith('{"level":"error"')).slice(0, maxErrorLines);
+}
+
+const maxErrorLines = 10;
+
 export async function isReady({ healthUrl }: Pick<RunningProcess, 'healthUrl'>): Promise<boolean> {
   const answer = await fetch(`${healthUrl}/readyz`).catch(() => null);
   await answer?.body?.cancel();

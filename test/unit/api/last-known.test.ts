@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { makeLastKnown } from '../../../api/last-known.ts';
+import { type LastKnownLimits, makeLastKnown } from '../../../api/last-known.ts';
 
 const limits = { freshMs: 5_000, servesMs: 60_000, loadTimeoutMs: 50, retryAfterMs: 1_000, maxEntries: 2 };
 
-function makeHarness() {
+function makeHarness(own: Partial<LastKnownLimits> = {}) {
   const store = { at: 0, value: 'first', isDown: false, isSilent: false, reads: 0 };
   const known = makeLastKnown(
     async (key: string) => {
@@ -12,7 +12,7 @@ function makeHarness() {
       if (store.isSilent) await new Promise(() => {});
       return `${key}:${store.value}`;
     },
-    limits,
+    { ...limits, ...own },
     // The library takes an entry that was set at 0 as one without a time.
     () => 1 + store.at,
   );
@@ -64,6 +64,19 @@ test('while the store is down it serves the last value for 60 s, then the error,
 test('a store that does not answer counts as down after its deadline', async () => {
   const { store, get } = makeHarness();
   store.isSilent = true;
+  await expect(get()).rejects.toThrow('no answer within 50 ms');
+});
+
+test('a read without a last value may have a longer deadline', async () => {
+  const { store, get } = makeHarness({ firstTimeoutMs: 60 });
+  store.isSilent = true;
+  await expect(get()).rejects.toThrow('no answer within 60 ms');
+  store.isSilent = false;
+  expect(await get()).toBe('a:first');
+  store.isSilent = true;
+  store.at = 10_000;
+  expect(await get()).toBe('a:first');
+  store.at = 60_001;
   await expect(get()).rejects.toThrow('no answer within 50 ms');
 });
 
