@@ -64,8 +64,8 @@ export const loopLimits = {
   retryMostMs: 2_000,
   /**
    * How often in a row PostgreSQL may refuse a batch's statements (`Passing` in runtime/passing-errors.ts). The next
-   * refusal ends the process, after some three minutes of tries. An engine that does not answer is waited for without a
-   * limit.
+   * refusal ends the process, after at least half a minute of tries. An engine that does not answer is waited for
+   * without a limit.
    */
   refusalsInARow: 20,
 };
