@@ -7,6 +7,7 @@ Takes `root`, `component`, `own` (the component's values) and, in consumers, `re
 {{- $fixed := dict -}}
 {{- if eq .component "api" -}}
 {{- $fixed = merge $fixed (dict "HTTP_HOST" "0.0.0.0" "HTTP_PORT" "8080") -}}
+{{- $fixed = merge $fixed (dict "STOP_DRAIN_MS" (mul (int .own.drainSeconds) 1000)) -}}
 {{- end -}}
 {{- if ne .component "migrate" -}}
 {{- $fixed = merge $fixed (dict "HEALTH_HOST" "0.0.0.0" "HEALTH_PORT" "9090") -}}

@@ -15,6 +15,9 @@
 {{- include "padron.validate-settings" . -}}
 {{- include "padron.validate-clickhouse" . -}}
 {{- include "padron.validate-archive" . -}}
+{{- if ge (int $values.api.drainSeconds) (int $values.stopDeadlineSeconds) -}}
+{{- fail "Set api.drainSeconds to less than stopDeadlineSeconds, or requests in flight are cut when the api stops." -}}
+{{- end -}}
 {{- $needed := add $values.preStopSeconds $values.stopDeadlineSeconds -}}
 {{- range $component := list "api" "consumers" "worker" -}}
 {{- $grace := (index $values $component).terminationGracePeriodSeconds -}}
@@ -58,7 +61,7 @@
 {{- define "padron.validate-settings" -}}
 {{- $fixed := dict
   "HTTP_HOST" "" "HTTP_PORT" "service.port" "HEALTH_HOST" "" "HEALTH_PORT" "" "WORK_DIR" "worker.workDirSizeLimit"
-  "STOP_DEADLINE_MS" "stopDeadlineSeconds" "CLICKHOUSE_REPLICAS" "clickhouse.replicas" "CLICKHOUSE_REPLICA" "clickhouse.replicas" -}}
+  "STOP_DEADLINE_MS" "stopDeadlineSeconds" "STOP_DRAIN_MS" "api.drainSeconds" "CLICKHOUSE_REPLICAS" "clickhouse.replicas" "CLICKHOUSE_REPLICA" "clickhouse.replicas" -}}
 {{- $secret := list "DATABASE_URL" "MIGRATION_DATABASE_URL" "WEBHOOK_SECRET_KEYS" "AUDIT_HMAC_KEY" "KAFKA_SASL_PASSWORD"
   "KAFKA_OAUTH_CLIENT_SECRET" "SCHEMA_REGISTRY_PASSWORD" "SCHEMA_REGISTRY_TOKEN" "TEMPORAL_API_KEY" "CLICKHOUSE_PASSWORD"
   "SMTP_URL" "AWS_SECRET_ACCESS_KEY" "AWS_SESSION_TOKEN" "OTEL_EXPORTER_OTLP_HEADERS" -}}
