@@ -44,7 +44,9 @@ function bytesBelow(folder: string): number {
   let sum = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
     // A file may go away while an engine runs.
-    if (entry.isFile()) sum += statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0;
+    // Kafka's indexes are long files with few blocks.
+    if (entry.isFile())
+      sum += (statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.blocks ?? 0) * 512;
   }
   return sum;
 }
