@@ -111,6 +111,7 @@ async function publishUnderFire(
   const kills: Kill[] = [];
   const fire = (async () => {
     await waitUntil(async () => isFinal || (await isUnderWay(pool, number)), 120_000);
+    const returns: Promise<void>[] = [];
     for (const victim of targets) {
       const at = await whereItStands(pool, number);
       if (isFinal) break;
@@ -118,8 +119,13 @@ async function publishUnderFire(
         `day ${number}: kill -9 ${victim} while the publication is ${at.publication}, materialised ${at.materialised}`,
       );
       kills.push({ day: number, victim, ...at });
-      await killAndRestart(chain, victim);
+      const back = killAndRestart(chain, victim);
+      back.catch(() => undefined); // waited for below, where an error counts
+      returns.push(back);
+      // The consumers are back only when Kafka has given up the killed ones, after 30 s. The others die before that.
+      await (victim === 'consumers' ? sleep(1_000) : back);
     }
+    await Promise.all(returns);
   })();
   const [[row]] = await Promise.all([published, fire]);
   if (row?.state !== 'publicada') throw new Error(`day ${number} ended ${row?.state}: ${row?.state_reason}`);

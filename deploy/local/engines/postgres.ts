@@ -8,7 +8,10 @@ import { identify } from '../process.ts';
 import { type Engine, type EngineContext, plainEnvironment } from './context.ts';
 
 const superuser = 'padron';
-const connectTimeoutMs = 2000;
+/** Limit of one question whether the server is ready. It is asked again. */
+const readyTimeoutMs = 2_000;
+/** A connection on a machine whose cores are all busy may take seconds, and a start must not fail for that. */
+const connectTimeoutMs = 30_000;
 
 export const postgres: Engine = {
   name: 'postgres',
@@ -29,7 +32,7 @@ export const postgres: Engine = {
       workingDirectory: data,
       stopSignal: 'SIGINT', // "fast" shutdown ends the sessions; SIGTERM would wait for every client
       privileges: account.privileges,
-      isReady: () => withClient(databaseUrl(context, 'postgres'), async () => true),
+      isReady: () => withClient(databaseUrl(context, 'postgres'), async () => true, readyTimeoutMs),
     };
   },
   finish: (context) => createDatabase(databaseUrl(context, 'postgres'), 'padron'),
@@ -68,8 +71,12 @@ function databaseUrl(context: EngineContext, database: string): string {
   return `postgres://${superuser}:${context.credentials.postgresPassword}@127.0.0.1:${context.ports.postgres}/${database}`;
 }
 
-async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
+async function withClient<T>(
+  url: string,
+  use: (client: pg.Client) => Promise<T>,
+  timeoutMs = connectTimeoutMs,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
   client.on('error', () => undefined); // when the server stops, the query fails too, and that error is enough
   await client.connect();
   try {
