@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { repositoryRoot } from '../../deploy/local/config.ts';
 import { type Chain, padron, startChain } from '../../deploy/local/demo/chain.ts';
 import { Customer } from '../../deploy/local/demo/customer.ts';
 import { waitUntil } from '../../deploy/local/demo/output.ts';
@@ -14,6 +13,7 @@ import { processNames } from '../../deploy/local/product.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { KillableReceiver } from '../support/delivery/killable-receiver.ts';
 import {
+  archiveWal,
   baseBackup,
   onServer,
   type PostgresServer,
@@ -124,15 +124,7 @@ class Drill {
   async #archivingServer(): Promise<PostgresServer> {
     const server = await startServer(path.join(this.#directory, 'postgres'));
     this.#stops.push(() => server.stack.stop());
-    const program = path.join(repositoryRoot, 'deploy', 'backup', 'archive-wal');
-    await onServer(
-      server.url,
-      `ALTER SYSTEM SET archive_mode = 'on'`,
-      `ALTER SYSTEM SET archive_timeout = 60`,
-      `ALTER SYSTEM SET archive_command = '"${program}" %p %f "${this.#kept.wal}"'`,
-    );
-    await server.stack.restart('postgres');
-    cpSync(path.join(server.directory, 'credentials.json'), this.#kept.credentials);
+    await archiveWal(server, this.#kept);
     return server;
   }
 
