@@ -1,6 +1,7 @@
 import type Koa from 'koa';
 import type { ApiDependencies } from './dependencies.ts';
 import { makeKoaApp } from './koa-app.ts';
+import { mountStatusFeeds } from './pages/anyone/status-feeds.ts';
 import { mountAssets, readAssets } from './pages/assets.ts';
 import { makeAsk } from './pages/docs/ask.ts';
 import { mountPages } from './pages/mount.tsx';
@@ -28,6 +29,7 @@ export function makeApp(dependencies: ApiDependencies): Koa<RequestState> {
   const site = { baseUrl: dependencies.baseUrl, proxyHops: dependencies.proxyHops };
   const assets = readAssets();
   mountAssets(router, assets);
+  mountStatusFeeds(router, { ...dependencies, site });
   const findOpenSession = async (context: ApiContext) => {
     const secret = readCookie(context, 'session', site);
     const session = secret === null ? null : await findSession(dependencies.pool, secret);

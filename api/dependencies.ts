@@ -16,6 +16,7 @@ import type { FindRecord } from './queries/current-rows.ts';
 import type { FindHistory } from './queries/history.ts';
 import type { Taxpayers } from './queries/look-up.ts';
 import type { FindRecordOnDay } from './queries/record-on-day.ts';
+import type { ReadStatus } from './queries/register-status.ts';
 import type { FindCompanies } from './search/find-companies.ts';
 import type { Positions } from './search/rank.ts';
 import type { RequireNames } from './search/store.ts';
@@ -45,6 +46,8 @@ export interface ApiDependencies {
   idempotentAnswers: IdempotentAnswers;
   recordAnswers: RecordAnswers;
   catalogue: Catalogue;
+  /** The public status of all registers, from memory while PostgreSQL is down. */
+  readStatus: ReadStatus;
   taxpayers: Taxpayers;
   ubigeos: UbigeoCatalogue;
   findRecord: FindRecord;

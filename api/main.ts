@@ -37,6 +37,7 @@ import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';
 import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
+import { makeReadStatus, statusEveryMs } from './queries/register-status.ts';
 import { makeFindCompanies, makeServedRows } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
 import { makeNameStore, makeRequireNames } from './search/store.ts';
@@ -116,6 +117,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('expired answers', startRemovingExpired(pool, expiredEveryMs, log));
   const wake = makeWakeOne(temporal?.client);
   lifecycle.onStop('recoveries', startRecovering(pool, wake, log));
+  const now = () => new Date();
+  const readStatus = makeReadStatus(pool, now);
+  // The status is read although nobody asks, so that a young one is in memory when PostgreSQL goes away.
+  const keepStatus = () => readStatus().catch(() => {});
+  lifecycle.onStop('status', startRepeating('read the status', statusEveryMs, log, keepStatus, 'at_once'));
   const streams = new EventStreams(pool, notifications, log);
   const app = makeApp({
     log,
@@ -130,8 +136,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     identifyReader: makeIdentifyReader(identify),
     calendar: calendar.current,
     sandboxToken: config.SANDBOX_TOKEN,
-    now: () => new Date(),
+    now,
     catalogue,
+    readStatus,
     taxpayers,
     findRecord: makeFindRecord({ ...recordDependencies, catalogue, taxpayers }),
     findRecordOnDay: makeFindRecordOnDay({ ...recordDependencies, past, taxpayers, changes }),

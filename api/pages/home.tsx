@@ -10,6 +10,16 @@ export function makeHomePage({ sandboxToken }: { sandboxToken: string }): Page<P
 
 const ways = [
   {
+    to: '/estado',
+    name: 'Estado de los datos',
+    text: 'De qué fecha es cada registro, cuándo se espera el próximo y, si hay atraso, de quién es.',
+  },
+  {
+    to: '/calendario',
+    name: 'Calendario tributario',
+    text: 'Vencimientos por último dígito, feriados y plazos en días hábiles, para su propio calendario.',
+  },
+  {
     to: '/docs',
     name: 'Documentación',
     text: 'Cada operación con sus parámetros, su respuesta, código en tres lenguajes y un formulario para probarla.',

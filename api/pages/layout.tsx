@@ -53,6 +53,8 @@ function Document({ view }: { view: View }) {
 }
 
 const sections = [
+  { path: '/estado', name: 'Estado' },
+  { path: '/calendario', name: 'Calendario' },
   { path: '/docs', name: 'Documentación' },
   { path: '/errores', name: 'Errores' },
   { path: '/consola', name: 'Consola' },

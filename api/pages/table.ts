@@ -1,4 +1,9 @@
 import type { ApiDependencies } from '../dependencies.ts';
+import { makeDeadlinePage } from './anyone/deadline.tsx';
+import { makeDueDatesPage } from './anyone/due-dates.tsx';
+import { makeHolidaysPage } from './anyone/holidays.tsx';
+import { makeRegisterStatusPage } from './anyone/register-status.tsx';
+import { makeStatusPage } from './anyone/status.tsx';
 import { makeOverviewPage } from './console/overview.tsx';
 import { makeSignInPage, makeSignOutPage } from './console/sign-in.tsx';
 import type { Ask } from './docs/ask.ts';
@@ -8,7 +13,10 @@ import { makeHomePage } from './home.tsx';
 import { account, anyone, type PageRow } from './page.ts';
 import type { Site } from './sessions/cookies.ts';
 
-export type PageDependencies = Pick<ApiDependencies, 'sandboxToken' | 'pool' | 'identify' | 'now'> & {
+export type PageDependencies = Pick<
+  ApiDependencies,
+  'sandboxToken' | 'pool' | 'identify' | 'now' | 'readStatus' | 'calendar'
+> & {
   site: Site;
   ask: Ask;
 };
@@ -21,6 +29,11 @@ export function makePages(dependencies: PageDependencies): readonly PageRow[] {
   const fixed = { isFixed: true };
   return [
     anyone('/', makeHomePage(dependencies), fixed),
+    anyone('/estado', makeStatusPage(dependencies)),
+    anyone('/estado/{registro}', makeRegisterStatusPage(dependencies)),
+    anyone('/calendario', makeDueDatesPage(dependencies)),
+    anyone('/calendario/plazo', makeDeadlinePage(dependencies)),
+    anyone('/calendario/feriados', makeHolidaysPage(dependencies)),
     anyone('/errores', problemIndexPage, fixed),
     anyone('/errores/{codigo}', problemPage, fixed),
     ...makeDocumentationPages(dependencies.site.baseUrl, dependencies),

@@ -10,7 +10,7 @@ import { type PublicationState, waitsForDate } from './publications.ts';
  * Limits beyond which a register is late. All hours and days count, also those of weekends and holidays. A missing
  * limit does not apply.
  */
-interface LatenessLimits {
+export interface LatenessLimits {
   maxProbeAgeHours: number;
   /** Most hours since the oldest unfinished work (`open_since`) began. */
   maxOpenHours: number;

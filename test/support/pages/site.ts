@@ -9,6 +9,7 @@ import { makeCalendarSource } from '../../../api/calendar/store.ts';
 import { makeCatalogue } from '../../../api/catalogue.ts';
 import type { ApiDependencies } from '../../../api/dependencies.ts';
 import { Meter } from '../../../api/metering/meter.ts';
+import { makeReadStatus } from '../../../api/queries/register-status.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { sandboxToken, unlimited } from '../api/calendar-app.ts';
 
@@ -47,6 +48,7 @@ export async function startSite(given: Partial<ApiDependencies> & { pool?: Pool 
     meter: new Meter(pool, metrics, log),
     calendar: source.current,
     catalogue: makeCatalogue(pool),
+    readStatus: makeReadStatus(pool, given.now ?? (() => new Date())),
     ...given,
   };
   const server = createServer(makeApp(dependencies as ApiDependencies).callback());
