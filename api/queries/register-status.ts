@@ -66,9 +66,9 @@ const dayMs = 86_400_000;
 /**
  * A status is read again after 5 s, and asked for in the background every half minute (main.ts). While PostgreSQL is
  * down, the last one is served for a month with its age, which its readers see. Only one request in ten seconds then
- * waits for PostgreSQL, for a second.
+ * waits for PostgreSQL, for three seconds at most.
  */
-const limits = { freshMs: 10_000, servesMs: 30 * dayMs, loadTimeoutMs: 1_000, retryAfterMs: 10_000, maxEntries: 1 };
+const limits = { freshMs: 10_000, servesMs: 30 * dayMs, loadTimeoutMs: 3_000, retryAfterMs: 10_000, maxEntries: 1 };
 /** Pause between two reads in the background. */
 export const statusEveryMs = 30_000;
 /** Age from which on a reader is warned that the status could not be read again. */

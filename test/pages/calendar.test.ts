@@ -45,14 +45,14 @@ test('a deadline shows each skipped day with its norm, and a wrong one keeps wha
   await page.fill('#filtro-desde', '2026-07-24');
   await page.fill('#filtro-dias', '1');
   await page.selectOption('#filtro-sector', 'publico');
-  await page.click('text=Calcular >> nth=-1');
+  await page.click('form.filters button');
   expect(await page.textContent('h2')).toBe('Vence el jueves, 30 de julio de 2026');
   expect(await page.locator('tbody tr').count()).toBe(5);
   expect(await page.locator('tbody td:nth-child(3):empty').count()).toBe(0);
   await expectGoodLooks(page, 'plazo-resultado');
 
   await page.fill('#filtro-dias', '0');
-  await page.click('text=Calcular >> nth=-1');
+  await page.click('form.filters button');
   expect(await page.textContent('#filtro-dias-error')).toBe('Escriba un número entero de 1 a 1000.');
   expect(await page.inputValue('#filtro-desde')).toBe('2026-07-24');
 });
@@ -63,7 +63,7 @@ test('the holidays of a year, and a year that is not covered', async (context) =
   expect(await page.textContent('h2')).toBe('2026');
   expect(await page.textContent('table')).toContain('Fiestas Patrias');
   await page.fill('#filtro-anio', '1900');
-  await page.click('text=Ver >> nth=-1');
+  await page.click('form.filters button');
   expect(await page.textContent('[role=status]')).toBe('El calendario cubre los años 1995 a 2199.');
 });
 

@@ -54,10 +54,10 @@ test('every standing is shown in words, and leads to the register with its chart
   expect(await page.textContent('main')).toContain('La autoridad publicó más tarde que de costumbre');
 });
 
-test.each(['agentes_retencion', 'buenos_contribuyentes', 'sancionados', 'padron_mensual'])(
+test.for(['agentes_retencion', 'buenos_contribuyentes', 'sancionados', 'padron_mensual'])(
   'the page of %s looks good, also without publications',
   async (register, context) => {
-    const page = await browser.open(context as unknown as Parameters<typeof browser.open>[0]);
+    const page = await browser.open(context);
     await page.goto(`${site.url}/estado/${register}`);
     await expectGoodLooks(page, `estado-${register}`);
   },

@@ -48,7 +48,12 @@ async function publishDaily(
 
 /** Each register in another standing, with an incident of each kind. */
 export async function fillStatusScene(pool: Pool): Promise<void> {
-  await publishDaily(pool, 'padron_reducido', { lastDay: '2026-11-29', days: 120, rows: 18_341_022, skipped: [11, 40] });
+  await publishDaily(pool, 'padron_reducido', {
+    lastDay: '2026-11-29',
+    days: 120,
+    rows: 18_341_022,
+    skipped: [11, 40],
+  });
   await pool.query(
     `UPDATE edition SET materializada_at = detected_at + interval '190 minutes'
      WHERE register = 'padron_reducido' AND fecha_dato = '2026-11-10'`,

@@ -39,15 +39,24 @@ it('words a habit', () => {
 });
 
 it('words when the next publication is expected', () => {
-  const words = (at: Date, now: Date) => expectedWords({ habit, expected: { at, overdueAt: at } } as RegisterStatus, now);
+  const words = (at: Date, now: Date) =>
+    expectedWords({ habit, expected: { at, overdueAt: at } } as RegisterStatus, now);
   expect(words(lima('2026-11-30T02:40'), lima('2026-11-29T10:00'))).toBe('mañana hacia las 02:40');
   expect(words(lima('2026-11-29T02:40'), lima('2026-11-29T10:00'))).toBe('se esperaba hoy hacia las 02:40');
   expect(words(lima('2026-12-03T02:40'), lima('2026-11-29T10:00'))).toBe('el 03/12/2026 hacia las 02:40');
 });
 
 it('words a duration', () => {
-  const lasting = (minutes: number) => duration(lima('2026-11-01T00:00'), new Date(lima('2026-11-01T00:00').getTime() + minutes * 60_000));
-  expect([0, 59, 60, 130, 47 * 60, 72 * 60].map(lasting)).toEqual(['0 min', '59 min', '1 h', '2 h 10 min', '47 h', '3 días']);
+  const lasting = (minutes: number) =>
+    duration(lima('2026-11-01T00:00'), new Date(lima('2026-11-01T00:00').getTime() + minutes * 60_000));
+  expect([0, 59, 60, 130, 47 * 60, 72 * 60].map(lasting)).toEqual([
+    '0 min',
+    '59 min',
+    '1 h',
+    '2 h 10 min',
+    '47 h',
+    '3 días',
+  ]);
 });
 
 it('sums up whose delays there are', () => {

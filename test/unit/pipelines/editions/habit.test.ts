@@ -8,9 +8,10 @@ const dayMs = 86_400_000;
 
 /** Days before 2026-11-29, a Sunday, that pass the test, oldest first. */
 function days(count: number, keep: (weekday: number) => boolean = () => true): Date[] {
-  return Array.from({ length: count }, (_, index) => new Date(at('2026-11-29').getTime() - (count - 1 - index) * dayMs)).filter(
-    (day) => keep(new Date(day.getTime() - 5 * 3_600_000).getUTCDay()),
-  );
+  return Array.from(
+    { length: count },
+    (_, index) => new Date(at('2026-11-29').getTime() - (count - 1 - index) * dayMs),
+  ).filter((day) => keep(new Date(day.getTime() - 5 * 3_600_000).getUTCDay()));
 }
 
 function habit(times: readonly Date[]): Habit {
@@ -41,7 +42,7 @@ describe('a daily register', () => {
   it('is expected the next day at its usual time, and overdue after its latest usual time and a grace', () => {
     const times = days(20).map((day, index) => new Date(day.getTime() + (index % 5) * 60_000));
     const { at: next, overdueAt } = nextExpected(habit(times), at('2026-11-29'));
-    expect([shown(next), shown(overdueAt)]).toEqual(['2026-11-30T02:42', '2026-11-30T04:13']);
+    expect([shown(next), shown(overdueAt)]).toEqual(['2026-11-30T02:42', '2026-11-30T04:14']);
     expect(habitLimits.graceMinutes).toBe(90);
   });
 
@@ -85,7 +86,9 @@ describe('a monthly register', () => {
 });
 
 it('a list that changes when a case is decided is overdue only after its longest gap', () => {
-  const list = habit(['2026-09-01', '2026-09-04', '2026-09-20', '2026-09-25', '2026-10-01'].map((day) => at(day, '16:00')));
+  const list = habit(
+    ['2026-09-01', '2026-09-04', '2026-09-20', '2026-09-25', '2026-10-01'].map((day) => at(day, '16:00')),
+  );
   expect(list).toMatchObject({ rhythm: 'irregular', gapDays: { usual: 5, longest: 16 } });
   const { at: next, overdueAt } = nextExpected(list, at('2026-10-01', '16:00'));
   expect([shown(next), shown(overdueAt)]).toEqual(['2026-10-06T16:00', '2026-10-19T12:00']);

@@ -86,7 +86,8 @@ const version: PublishedVersion = {
 };
 
 it('only a publication in quarantine that is newer than the served one holds a register', () => {
-  const held = (publishedAt: Date | null) => heldSinceOf([{ ...version, state: 'en_cuarentena', publishedAt }], lima('28T02:40'));
+  const held = (publishedAt: Date | null) =>
+    heldSinceOf([{ ...version, state: 'en_cuarentena', publishedAt }], lima('28T02:40'));
   expect(held(lima('27T02:40'))).toBeNull();
   expect(held(lima('29T02:40'))).toEqual(version.stateAt);
   // A publication without a date may be newer.
