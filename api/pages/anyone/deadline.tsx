@@ -51,10 +51,10 @@ export function makeDeadlinePage(dependencies: CalendarDependencies): Page<PageR
             <TextField name="dias" label="Días hábiles" inputMode="numeric" size={6} maxLength={4} isRequired />
             <Select
               name="sector"
-              label="Días que no cuentan"
+              label="Sector"
               options={[
-                { value: 'general', label: 'Fines de semana y feriados' },
-                { value: 'publico', label: 'También los no laborables del sector público' },
+                { value: 'general', label: 'General' },
+                { value: 'publico', label: 'Público, con sus no laborables' },
               ]}
             />
             <div class="field">

@@ -105,7 +105,7 @@ function OfDigit({ digit, goodTaxpayer, origin, dependencies }: OfDigitProps) {
               <span class="capital">{monthName(periodo)}</span>
             </td>
             <td>{weekdayAndDay(vence)}</td>
-            <td class="number">{left === 0 ? 'hoy' : left === 1 ? '1 día' : `${number(left)} días`}</td>
+            <td class="number aside">{left === 0 ? 'hoy' : left === 1 ? '1 día' : `${number(left)} días`}</td>
             <td>{estado === 'publicado' ? 'publicada' : 'calculada con la regla vigente'}</td>
           </tr>
         ))}
@@ -156,10 +156,10 @@ function WholeYear({ dependencies }: Pick<AnswerProps, 'dependencies'>) {
         {answer.data.periodos.map(({ periodo, vencimientos }) => (
           <tr key={periodo}>
             <th scope="row">
-              <span class="capital">{monthName(periodo)}</span>
+              <span class="capital">{monthName(periodo).split(' ')[0]}</span>
             </th>
             {groups.map(({ key }) => (
-              <td key={key} class={`tabular${vencimientos[key] < today ? ' quiet' : ''}`}>
+              <td key={key} class={`tabular${vencimientos[key] < today ? ' past' : ''}`}>
                 {shortDay(vencimientos[key])}
               </td>
             ))}

@@ -1,13 +1,15 @@
 import { standings } from '../../../pipelines/editions/standing.ts';
+import { limaDay } from '../../../schemas/lima-time.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { ApiProblem } from '../../problems.ts';
-import { allIncidents, type RegisterStatus, type Status } from '../../queries/register-status.ts';
-import { number } from '../formats.ts';
+import { allIncidents, type RegisterStatus, type ServedNow, type Status } from '../../queries/register-status.ts';
+import { limaMoment, number } from '../formats.ts';
 import type { Page, PageRequest, View } from '../page.ts';
 import { Facts, Link, Moment, Table } from '../parts.tsx';
 import { Incidents, StandingBadge, StatusAge, StatusUnknown } from './status-parts.tsx';
 import {
   expectedWords,
+  limaClock,
   registerTitle,
   shortDay,
   standingMeanings,
@@ -100,10 +102,8 @@ export function summaryOf({ registers }: Status): string {
 const columns = [
   { name: 'Registro' },
   { name: 'Datos del' },
-  { name: 'Publicado' },
-  { name: 'Cargado' },
-  { name: 'Filas', isNumber: true },
-  { name: 'Cambios', isNumber: true },
+  { name: 'Publicado y cargado' },
+  { name: 'Filas y cambios', isNumber: true },
   { name: 'Próxima' },
 ];
 
@@ -114,40 +114,57 @@ function Registers({ registers, now }: { registers: readonly RegisterStatus[]; n
         const { register, standing, served } = status;
         return (
           <tr key={register}>
-            <td class="wraps">
+            <td class="register">
               <Link to={`/estado/${register}`}>{registerTitle(register)}</Link>
               <span class="below">
                 <StandingBadge name={standing.name} />
               </span>
-              {standing.name !== 'al_dia' && <span class="below quiet">{standingSentence(status)}</span>}
+              {!['al_dia', 'sin_datos'].includes(standing.name) && (
+                <span class="below quiet">{standingSentence(status)}</span>
+              )}
             </td>
-            <td class="tabular">
-              <span class="label">Datos del </span>
-              {served === null ? '—' : shortDay(served.fechaDato)}
-            </td>
-            <td>
-              <span class="label">Publicado </span>
-              {served === null ? '—' : <Moment at={served.publishedAt} />}
-            </td>
-            <td>
-              <span class="label">Cargado </span>
-              {served?.servedAt == null ? '—' : <Moment at={served.servedAt} />}
-            </td>
-            <td class="number">
-              <span class="label">Filas </span>
-              {served?.rows == null ? '—' : number(served.rows)}
-            </td>
-            <td class="number">
-              <span class="label">Cambios </span>
-              {served === null ? '—' : served.isFull ? 'carga completa' : number(served.changes)}
-            </td>
-            <td>
-              <span class="label">Próxima </span>
-              {expectedWords(status, now)}
-            </td>
+            {served === null ? (
+              <td colSpan={columns.length - 1} class="quiet">
+                No se cargó en esta instalación.
+              </td>
+            ) : (
+              <ServedCells served={served} next={expectedWords(status, now)} />
+            )}
           </tr>
         );
       })}
     </Table>
+  );
+}
+
+function loadedWords(publishedAt: Date, servedAt: Date | null): string {
+  if (servedAt === null) return 'todavía no está cargado';
+  const isSameDay = limaDay(publishedAt) === limaDay(servedAt);
+  return isSameDay ? `cargado a las ${limaClock(servedAt)}` : `cargado el ${limaMoment(servedAt)}`;
+}
+
+function ServedCells({ served, next }: { served: ServedNow; next: string }) {
+  const { fechaDato, publishedAt, servedAt, rows, isFull, changes } = served;
+  return (
+    <>
+      <td class="tabular">
+        <span class="label">Datos del </span>
+        {shortDay(fechaDato)}
+      </td>
+      <td>
+        <span class="label">Publicado </span>
+        <Moment at={publishedAt} />
+        <span class="below quiet">{loadedWords(publishedAt, servedAt)}</span>
+      </td>
+      <td class="number">
+        <span class="label">Filas </span>
+        {rows === null ? '—' : number(rows)}
+        <span class="below quiet">{isFull ? 'carga completa' : `${number(changes)} cambios`}</span>
+      </td>
+      <td>
+        <span class="label">Próxima </span>
+        {next.charAt(0).toUpperCase() + next.slice(1)}
+      </td>
+    </>
   );
 }

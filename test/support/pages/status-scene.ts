@@ -29,16 +29,17 @@ async function publishDaily(
      )
      INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at, change_file_sha256,
        parser_version, columns, changes, counts, publicada_at, materializada_at, avisada_at)
-     SELECT $1::text, day.number, p.id, p.fecha_dato, p.published_at, p.detected_at, repeat('cd', 32), 1, '{}',
+     SELECT $1::text, day.number, p.id, p.fecha_dato, p.published_at, p.detected_at, repeat('cd', 32), 1, '{}'::text[],
        CASE WHEN day.number = 1 THEN $4::bigint ELSE 12000 + (n * 7919) % 17000 END,
-       jsonb_build_object('stateRows', $4::bigint - n * 900, 'baseline', CASE WHEN day.number = 1 THEN $4::bigint ELSE 0 END),
+       jsonb_build_object('stateRows', $4::bigint - n * 900,
+         'baseline', CASE WHEN day.number = 1 THEN $4::bigint ELSE 0 END),
        p.detected_at, p.detected_at + interval '12 minutes', p.detected_at + interval '13 minutes'
      FROM published p JOIN day ON day.day = p.fecha_dato`,
     [register, lastDay, days, rows, skipped],
   );
   await pool.query(
     `INSERT INTO register_head (register, partitions, edition, fecha_dato, published_at, probed_at)
-     SELECT register, 1, number, fecha_dato, published_at, $2 FROM edition WHERE register = $1::text
+     SELECT register, 1, number, fecha_dato, published_at, $2::timestamptz FROM edition WHERE register = $1::text
      ORDER BY number DESC LIMIT 1
      ON CONFLICT (register) DO UPDATE SET edition = excluded.edition, fecha_dato = excluded.fecha_dato,
        published_at = excluded.published_at, probed_at = excluded.probed_at`,
