@@ -6,6 +6,7 @@ import {
   readPublishingHistory,
   readServedFigures,
   type ServedFigures,
+  timeOfPublication,
   type Verification,
 } from '../../pipelines/editions/published.ts';
 import { type ServedEdition, servedEditions } from '../../pipelines/editions/served.ts';
@@ -40,6 +41,8 @@ export interface RegisterStatus {
   standing: Standing;
   /** Null when the register was never loaded. */
   served: ServedNow | null;
+  /** When the authority last published, also what is not served. */
+  newestAt: Date | null;
   /** When the official site last answered. */
   probedAt: Date | null;
   verification: Verification | null;
@@ -101,7 +104,10 @@ async function loadStatus(pool: Pool, now: Date): Promise<Status> {
   return { readAt: now, registers };
 }
 
-/** Null between two editions only if their figures were read a moment apart; then the dates alone would mislead. */
+/**
+ * Edition and figures are read a moment apart. If an edition became complete in between, its figures are left out until
+ * the next read.
+ */
 function servedNow(edition: ServedEdition | undefined, figures: ServedFigures | undefined): ServedNow | null {
   if (edition === undefined || figures === undefined) return null;
   const { fechaDato, publishedAt, materialisedAt: servedAt, sha256, number } = edition;
@@ -116,12 +122,14 @@ function registerStatus(
   now: Date,
 ): RegisterStatus {
   const { register, probed_at: probedAt, open_since: openSince, paused_at: pausedAt } = freshness;
-  const times = history.versions.flatMap(({ publishedAt }) => publishedAt ?? []);
-  const habit = habitOf(times);
   const publishedAt = served?.publishedAt ?? null;
-  const expected = habit === null || publishedAt === null ? null : nextExpected(habit, publishedAt);
+  const times = history.versions.flatMap((version) => timeOfPublication(version) ?? []);
+  const habit = habitOf(times);
+  // The next publication is expected after the newest one, even if that is held, rejected or still on its way.
+  const newestAt = newestOf(publishedAt === null ? times : [...times, publishedAt]);
+  const expected = habit === null || newestAt === null ? null : nextExpected(habit, newestAt);
   const heldSince = heldSinceOf(history.versions, publishedAt);
-  const facts = { publishedAt, probedAt, openSince, heldSince, pausedAt };
+  const facts = { publishedAt, newestAt, probedAt, openSince, heldSince, pausedAt };
   const firstDay = limaDay(new Date(now.getTime() - (shownDays - 1) * dayMs));
   const isShown = (at: Date) => limaDay(at) >= firstDay;
   return {
@@ -129,6 +137,7 @@ function registerStatus(
     title: registers[register].title,
     standing: standingOf(facts, expected, latenessByRegister[register], now),
     served,
+    newestAt,
     probedAt,
     verification: history.verifications.at(-1) ?? null,
     habit,
@@ -136,6 +145,10 @@ function registerStatus(
     versions: history.versions.filter(({ publishedAt, detectedAt }) => isShown(publishedAt ?? detectedAt)),
     incidents: incidentsOf(history, { habit, pausedAt, now }).filter(({ from, to }) => to === null || isShown(from)),
   };
+}
+
+function newestOf(times: readonly Date[]): Date | null {
+  return times.reduce<Date | null>((newest, at) => (newest === null || at > newest ? at : newest), null);
 }
 
 /** Returns the incidents of all registers, the newest first. */

@@ -28,6 +28,14 @@ export interface PublishedVersion {
   servedAt: Date | null;
 }
 
+/**
+ * Returns when the authority published it. A time after our first sight of the file is wrong, so that sight counts.
+ * Null when no time is known.
+ */
+export function timeOfPublication({ publishedAt, detectedAt }: PublishedVersion): Date | null {
+  return publishedAt !== null && publishedAt > detectedAt ? detectedAt : publishedAt;
+}
+
 /** An edition that undid another one by order of an operator. */
 export interface AppliedCorrection {
   register: RegisterName;

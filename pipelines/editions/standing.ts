@@ -16,7 +16,7 @@ export const standingLimits = {
 /**
  * - `al_dia`: we serve the newest publication that can be expected.
  * - `autoridad`: the authority is later than usual, and we have asked its site since.
- * - `retenida`: a newer publication waits for an operator, or an operator has paused the register.
+ * - `retenida`: a newer publication waits for an operator or was rejected, or an operator has paused the register.
  * - `nosotros`: a newer publication is known and not served in time, or the site was not asked in time.
  * - `sin_datos`: the register was never loaded.
  */
@@ -32,11 +32,13 @@ export interface Standing {
 export interface StandingFacts {
   /** Time of publication of the served edition. Null when there is none. */
   publishedAt: Date | null;
+  /** When the authority last published, also what is not served. */
+  newestAt: Date | null;
   /** When the official site last answered. */
   probedAt: Date | null;
   /** When the oldest unfinished work began. */
   openSince: Date | null;
-  /** When the oldest publication that is newer than the served one went into quarantine. */
+  /** Since when a publication that is newer than the served one is held or rejected. */
   heldSince: Date | null;
   pausedAt: Date | null;
 }
@@ -51,7 +53,7 @@ export function standingOf(
   limits: Pick<LatenessLimits, 'maxProbeAgeHours' | 'maxPublicationAgeHours'>,
   now: Date,
 ): Standing {
-  const { publishedAt, probedAt, openSince, heldSince, pausedAt } = facts;
+  const { publishedAt, newestAt, probedAt, openSince, heldSince, pausedAt } = facts;
   const isPast = (from: Date, afterMs: number) => now.getTime() - from.getTime() > afterMs;
   if (heldSince !== null || pausedAt !== null) return { name: 'retenida', since: heldSince ?? pausedAt };
   if (openSince !== null && isPast(openSince, standingLimits.maxOwnDelayMinutes * minuteMs))
@@ -59,31 +61,34 @@ export function standingOf(
   if (publishedAt === null) return { name: 'sin_datos', since: null };
   if (probedAt === null || isPast(probedAt, limits.maxProbeAgeHours * hourMs))
     return { name: 'nosotros', since: probedAt };
-  const due = expected ?? dueByLimit(publishedAt, limits.maxPublicationAgeHours);
+  const due = expected ?? dueByLimit(newestAt ?? publishedAt, limits.maxPublicationAgeHours);
   if (due === null || !isPast(due.overdueAt, 0)) return { name: 'al_dia', since: null };
   if (probedAt >= due.at) return { name: 'autoridad', since: due.at };
   const isUnwatched = isPast(due.overdueAt, standingLimits.maxUnwatchedMinutes * minuteMs);
   return isUnwatched ? { name: 'nosotros', since: due.overdueAt } : { name: 'al_dia', since: null };
 }
 
-function dueByLimit(publishedAt: Date, maxAgeHours: number | undefined): Expected | null {
+function dueByLimit(newestAt: Date, maxAgeHours: number | undefined): Expected | null {
   if (maxAgeHours === undefined) return null;
-  const overdueAt = new Date(publishedAt.getTime() + maxAgeHours * hourMs);
+  const overdueAt = new Date(newestAt.getTime() + maxAgeHours * hourMs);
   return { at: overdueAt, overdueAt };
 }
 
-/** Returns since when a publication newer than the served one is held. @param versions of one register */
+/**
+ * Returns since when a publication newer than the served one is held or rejected.
+ * @param versions of one register
+ */
 export function heldSinceOf(versions: readonly PublishedVersion[], publishedAt: Date | null): Date | null {
   const held = versions.filter(
     (version) =>
-      version.state === 'en_cuarentena' &&
+      (version.state === 'en_cuarentena' || version.state === 'rechazada') &&
       (version.publishedAt === null || publishedAt === null || version.publishedAt > publishedAt),
   );
   const times = held.map(({ stateAt }) => stateAt.getTime());
   return times.length === 0 ? null : new Date(Math.min(...times));
 }
 
-/** `verificacion`: a check found rows that differ. `correccion`: an edition was undone. The others as in `standings`. */
+/** `verificacion`: a check found rows that differ. `correccion`: an edition was undone. Others as in `standings`. */
 export type IncidentKind = 'autoridad' | 'retenida' | 'nosotros' | 'verificacion' | 'correccion';
 
 export interface Incident {

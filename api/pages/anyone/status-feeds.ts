@@ -169,15 +169,15 @@ export function statusCalendar({ registers }: Status, now: Date): string {
     prodId: { company: 'Padrón', product: 'Estado', language: 'ES' },
     ttl: 3_600,
   });
-  for (const { register, habit, served, standing } of registers) {
-    if (habit === null || served === null) continue;
-    for (const start of expectedAfter(habit, served.publishedAt, now, foreseen[habit.rhythm])) {
+  for (const { register, habit, served, newestAt, standing } of registers) {
+    if (habit === null || newestAt === null) continue;
+    for (const start of expectedAfter(habit, newestAt, now, foreseen[habit.rhythm])) {
       feed.createEvent({
         id: `publicacion-${register}-${limaTime(start).slice(0, 10)}@estado.padron`,
         start,
         end: new Date(start.getTime() + eventMinutes * 60_000),
         // Equal data give equal bytes.
-        stamp: served.servedAt ?? served.publishedAt,
+        stamp: served?.servedAt ?? newestAt,
         summary: `Se espera: ${registerTitle(register)}`,
         description: `${habitSentence(habit)} Ahora: ${standingWords[standing.name]}.`,
       });

@@ -39,7 +39,7 @@ export function standingSentence({ standing: { name, since }, served, probedAt, 
         `El sitio se consultó por última vez el ${probedAt === null ? '—' : limaMoment(probedAt)} y no la tenía.`
       );
     case 'retenida':
-      return `Una publicación más nueva espera la decisión de un operador${from}.`;
+      return `Una publicación más nueva no pasó el control de calidad o espera a un operador${from}. Se sirve la anterior.`;
     case 'nosotros':
       return since === null ? 'El sitio oficial nunca contestó.' : `El atraso es nuestro${from}.`;
     case 'sin_datos':

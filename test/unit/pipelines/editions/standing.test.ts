@@ -15,6 +15,7 @@ const limits = { maxProbeAgeHours: 24, maxPublicationAgeHours: 36 };
 
 const facts: StandingFacts = {
   publishedAt: lima('28T02:40'),
+  newestAt: lima('28T02:40'),
   probedAt: lima('29T05:00'),
   openSince: null,
   heldSince: null,
@@ -65,6 +66,9 @@ describe('a register', () => {
   it('without a habit waits for the authority by the limit of hours, if it has one', () => {
     expect(standing({}, '29T14:40', null).name).toBe('al_dia');
     expect(standing({ probedAt: lima('29T14:40') }, '29T14:41', null).name).toBe('autoridad');
+    // What is not served yet was published all the same.
+    const newestAt = lima('29T02:40');
+    expect(standing({ newestAt, probedAt: lima('29T14:40') }, '29T14:41', null).name).toBe('al_dia');
     expect(standingOf(facts, null, { maxProbeAgeHours: 24 }, lima('30T04:00')).name).toBe('al_dia');
   });
 });
@@ -90,6 +94,9 @@ it('only a publication in quarantine that is newer than the served one holds a r
     heldSinceOf([{ ...version, state: 'en_cuarentena', publishedAt }], lima('28T02:40'));
   expect(held(lima('27T02:40'))).toBeNull();
   expect(held(lima('29T02:40'))).toEqual(version.stateAt);
+  expect(heldSinceOf([{ ...version, state: 'rechazada', publishedAt: lima('29T02:40') }], lima('28T02:40'))).toEqual(
+    version.stateAt,
+  );
   // A publication without a date may be newer.
   expect(held(null)).toEqual(version.stateAt);
 });
