@@ -42,7 +42,7 @@ test('every standing is shown in words, and leads to the register with its chart
 
   await page.click('a[href="/estado/padron_reducido"]');
   expect(await page.textContent('.facts')).toContain('todas las filas son iguales a las del archivo');
-  expect(await page.textContent('.facts')).toContain('Mañana hacia las');
+  expect(await page.textContent('.facts')).toContain('mañana hacia las');
   expect(await page.locator('svg[role=img]').count()).toBe(2);
   // 90 days without the two that were skipped.
   expect(await page.locator('figure:first-of-type rect').count()).toBe(88);
