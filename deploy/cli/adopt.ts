@@ -1,9 +1,16 @@
-import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
+import {
+  archiveBlock,
+  type ClickhouseConfiguration,
+  clickhouseBlock,
+  databaseBlock,
+  kafkaBlock,
+} from '../../pipelines/runtime/config.ts';
 import type { LostEdition } from '../../pipelines/stream/adoption.ts';
+import type { CheckedServer } from '../../pipelines/stream/catalogue-check.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { type PadronCommand, registerOf } from './arguments.ts';
 import { openConfiguredArchive } from './catalogue.ts';
-import type { CommandContext, OutputOptions } from './context.ts';
+import { type CommandContext, CommandError, type OutputOptions, wantedReplicas } from './context.ts';
 import { figure } from './progress.ts';
 
 /** These settings are one schema, so that one error names all missing settings. */
@@ -55,23 +62,42 @@ async function adopt(context: CommandContext, options: AdoptOptions): Promise<vo
 async function openStores(context: CommandContext) {
   const config = context.configuration(settings);
   // The engines' clients are imported only here, because the other commands about editions do not need them.
-  const { clickhouseAccess, makeClickhouse } = await import('../../pipelines/runtime/clickhouse.ts');
   const { makeLogger } = await import('../../pipelines/runtime/log.ts');
   const { connectKafka } = await import('../../pipelines/runtime/kafka/connect.ts');
   const { kafkaConnection } = await import('../../pipelines/runtime/kafka/connection.ts');
   const { connectOffsets } = await import('../../pipelines/stream/kafka.ts');
-  const clickhouse = makeClickhouse(clickhouseAccess(config), 'padron-cli', { requestTimeoutMs, connections: 1 });
-  context.onEnd(() => clickhouse.close());
   const log = makeLogger('adopt', 'fatal');
   const { kafka, close } = await connectKafka(kafkaConnection(config), 'padron-cli', log);
   context.onEnd(close);
   const offsets = await connectOffsets(kafka);
   context.onEnd(() => offsets.close());
   return {
-    ...{ kafka, offsets, clickhouse, log, prefix: config.KAFKA_TOPIC_PREFIX, archiveUrl: config.ARCHIVE_URL },
+    ...{ kafka, offsets, log, prefix: config.KAFKA_TOPIC_PREFIX, archiveUrl: config.ARCHIVE_URL },
+    servers: await openServers(context, config),
     pool: context.pool(),
     archive: await openConfiguredArchive(context),
   };
+}
+
+/**
+ * Every ClickHouse server that has our tables. One that does not answer may be the only one with an edition that Kafka
+ * lost too, and another edition would then get this edition's number. So the command does not go on without it.
+ */
+async function openServers(context: CommandContext, config: ClickhouseConfiguration): Promise<CheckedServer[]> {
+  const { makeClickhouse } = await import('../../pipelines/runtime/clickhouse.ts');
+  const { storeFacts } = await import('../../pipelines/replicas/store.ts');
+  const servers: CheckedServer[] = [];
+  for (const { name, target } of wantedReplicas(config)) {
+    const clickhouse = makeClickhouse(target, 'padron-cli', { requestTimeoutMs, connections: 1 });
+    context.onEnd(() => clickhouse.close());
+    const facts = await storeFacts(clickhouse).catch((error: Error) => {
+      if (config.CLICKHOUSE_REPLICAS === undefined) throw error;
+      const advice = `Start it. If it is lost, leave it out of CLICKHOUSE_REPLICAS for this command, and start it empty later.`;
+      throw new CommandError(`The replica ${name} does not answer: ${error.message}`, advice);
+    });
+    if (facts.id !== null) servers.push({ clickhouse, replica: name });
+  }
+  return servers;
 }
 
 type ShownEdition = Omit<LostEdition, 'archived'> & { adopted: boolean };

@@ -10,9 +10,16 @@ import { type EditionRecord, editionRecords, readTail, type Tail, type TailDepen
 
 export interface CheckDependencies extends TailDependencies {
   pool: Pool;
-  clickhouse: ClickHouseClient;
+  /** The ClickHouse servers whose rows count. A row of one of them is enough to show an edition. */
+  servers: readonly CheckedServer[];
   /** How far earlier checks have read Kafka, so that a replayed edition's records are not read again at each check. */
   read?: Map<RegisterName, ReadTopics>;
+}
+
+export interface CheckedServer {
+  clickhouse: ClickHouseClient;
+  /** Only with several ClickHouse replicas. */
+  replica?: string | undefined;
 }
 
 /** The offsets up to which a check read a register's two topics. It found no edition later than `edition`, the head. */
@@ -52,7 +59,7 @@ export async function compareCatalogue(
   register: RegisterName,
   scope: CheckScope,
 ): Promise<CatalogueCheck> {
-  const { pool, clickhouse } = dependencies;
+  const { pool, servers } = dependencies;
   const { edition: before } = await readHead(pool, register);
   const served = await lastServed(pool, register);
   const { changes, editions } = await unreadParts(dependencies, register, before);
@@ -61,11 +68,14 @@ export async function compareCatalogue(
   // than the head at the end, which is reported as a problem.
   let newest = Math.max(before, ...records.map(({ edition }) => edition));
   const isDone = () => scope !== 'adoption' && newest > before;
-  let isBehind = false;
+  let behind: CheckedServer | undefined;
   if (scope !== 'kafka' && !isDone()) {
-    const above = await versionAbove(clickhouse, register, before);
-    newest = Math.max(newest, above);
-    isBehind = above === 0 && served > 0 && !(await hasVersionFrom(clickhouse, register, served));
+    const above = await Promise.all(servers.map(({ clickhouse }) => versionAbove(clickhouse, register, before)));
+    newest = Math.max(newest, ...above);
+    if (newest === before && served > 0) {
+      const whole = await Promise.all(servers.map(({ clickhouse }) => hasVersionFrom(clickhouse, register, served)));
+      behind = servers.find((_, at) => !whole[at]);
+    }
   }
   if (!isDone()) newest = Math.max(newest, await newestChange(dependencies, changes));
   // The head is read after Kafka and ClickHouse. An edition gets its row in the catalogue before its first record, so an
@@ -76,7 +86,7 @@ export async function compareCatalogue(
   let problem: string | null = null;
   if (newest > edition) problem = aheadText(register, edition, newest);
   else if (other !== null) problem = otherText(register, other);
-  else if (isBehind) problem = behindText(register, await versionAbove(clickhouse, register, 0), served);
+  else if (behind !== undefined) problem = await behindText(behind, register, served);
   else dependencies.read?.set(register, { edition, changes: changes.ends, editions: editions.ends });
   return { edition, newest: Math.max(newest, edition), records: lacked, problem };
 }
@@ -153,10 +163,13 @@ function otherText(register: RegisterName, edition: number): string {
   );
 }
 
-function behindText(register: RegisterName, stored: number, served: number): string {
+async function behindText(server: CheckedServer, register: RegisterName, served: number): Promise<string> {
+  const { clickhouse, replica } = server;
+  const reason = behindReason(register, await versionAbove(clickhouse, register, 0), served);
+  const where = replica === undefined ? '' : ` --replica ${replica}`;
   return (
-    `${behindReason(register, stored, served)}: nothing is published before its consumer has read the rest, or ` +
-    `\`npx padron rebuild --register ${register}\` has made it`
+    `${reason}: nothing is published before its consumer has read the rest, or ` +
+    `\`npx padron rebuild --register ${register}${where}\` has made it`
   );
 }
 

@@ -173,8 +173,13 @@ function makePublicationDependencies(engines: PublicationEngines): WorkerDepende
   const read = new Map();
   const guard = new CatalogueGuard({
     ...{ pool, log: engines.log, metrics: engines.metrics, editions: new EditionArchive(stream.archiveUrl) },
-    compare: async (register, scope) =>
-      compareCatalogue({ ...stream, clickhouse: (await servers())[0]!.clickhouse, read }, register, scope),
+    async compare(register, scope) {
+      const asked = (await servers()).map(({ name, clickhouse: server }) => ({
+        clickhouse: server,
+        replica: holding && name,
+      }));
+      return await compareCatalogue({ ...stream, servers: asked, read }, register, scope);
+    },
   });
   const processes = {
     differences: new KeptProcess(niceDifferences, keptIdleMs),

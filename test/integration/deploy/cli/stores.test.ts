@@ -4,11 +4,18 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { editionPartitions } from '../../../../pipelines/editions/editions.ts';
 import { ensureHead } from '../../../../pipelines/editions/heads.ts';
+import { makeClickhouse } from '../../../../pipelines/runtime/clickhouse.ts';
 import { materializeGroup } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, registerNames } from '../../../../schemas/registers.ts';
-import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from '../../../support/engines/isolation.ts';
+import {
+  freshClickhouseDatabase,
+  freshDatabase,
+  freshTopicPrefix,
+  migratedClickhouseDatabase,
+} from '../../../support/engines/isolation.ts';
 import { padronDocument, runCommand } from '../../../support/process/command.ts';
 import { ReplayHarness, writeBars } from '../../../support/registers/replay-harness.ts';
+import { insertTaxpayers } from '../../../support/registers/served-register.ts';
 
 // The commands that compare, repair and export what ClickHouse, Kafka and the archive hold, over a history of two
 // editions. They change it one after the other, so the tests of this file run in their order.
@@ -198,4 +205,34 @@ test('a second ClickHouse server: migrated, rebuilt from the archive, verified a
   expect((await padron('migrate')).stderr).toContain('replica b: taken out');
   expect((await padron('registers')).stdout).not.toContain('replica');
   await second.drop();
+});
+
+test('editions adopt asks every ClickHouse server, and does not go on without one', async () => {
+  const [second, empty] = [
+    await migratedClickhouseDatabase(inject('endpoints')),
+    await freshClickhouseDatabase(inject('endpoints')),
+  ];
+  const { CLICKHOUSE_URL, ...others } = environment;
+  const adopt = (b: string) =>
+    runCommand(['editions', 'adopt', '--dry-run', '--register', register], {
+      ...others,
+      CLICKHOUSE_REPLICAS: `default=${CLICKHOUSE_URL},b=${b}`,
+    });
+  const nothing = { code: 0, stdout: 'The catalogue has every edition that Kafka and ClickHouse have.\n' };
+  expect(await adopt(empty.CLICKHOUSE_URL), 'a server without our tables has no editions').toMatchObject(nothing);
+  expect(await adopt(second.CLICKHOUSE_URL)).toMatchObject(nothing);
+  // Only the second server has an edition that Kafka lost too.
+  const client = makeClickhouse(second.CLICKHOUSE_URL, 'test', { requestTimeoutMs: 10_000, connections: 1 });
+  await insertTaxpayers(client, [{ line: '20500000013|X', register, version: 3 }]);
+  await client.close();
+  const found = await adopt(second.CLICKHOUSE_URL);
+  expect(found.stderr).toMatch(/edition 3 of sancionados cannot be brought back, because the archive has not all/);
+  const away = await adopt('http://u:secret@127.0.0.1:1/x');
+  expect([away.code, away.stdout]).toEqual([1, '']);
+  expect(away.stderr).toMatch(
+    /^error: The replica b does not answer: .*ECONNREFUSED.*\nStart it\. If it is lost, leave/,
+  );
+  expect(away.stderr).not.toContain('secret');
+  await second.drop();
+  await empty.drop();
 });

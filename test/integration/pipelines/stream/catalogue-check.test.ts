@@ -22,6 +22,7 @@ import {
 // The catalogue is compared with Kafka and ClickHouse, and takes over what Kafka has.
 const register = 'padron_reducido';
 const newHarness = streamHarnesses();
+const sync = { mutations_sync: '2' } as const;
 
 test('an edition whose record is in Kafka is noted as produced, and is not produced again', async () => {
   const harness = await newHarness();
@@ -61,7 +62,7 @@ test('an edition whose record is in Kafka is noted as produced, and is not produ
 
 test('what Kafka or ClickHouse has beyond the catalogue is found, complete or not', async () => {
   const harness = await newHarness();
-  const check = () => compareCatalogue(harness, register, 'all');
+  const check = () => compareCatalogue({ ...harness, servers: [harness] }, register, 'all');
   await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(300)));
   await harness.pool.query('UPDATE register_head SET edition = 1');
   expect(await check()).toEqual({ edition: 1, newest: 1, records: [], problem: null });
@@ -96,6 +97,23 @@ test('what Kafka or ClickHouse has beyond the catalogue is found, complete or no
   await expect.poll(async () => (await check()).newest, { timeout: 60_000 }).toBe(2);
   await loop.stop();
   expect((await check()).problem).toMatch(/^stream_ahead: .* has edition 2 of padron_reducido, .* ends at 1/);
+
+  // Rows of any replica count, and each replica must have what is served.
+  const empty = await newHarness();
+  const servers = [
+    { clickhouse: empty.clickhouse, replica: 'a' },
+    { clickhouse: harness.clickhouse, replica: 'b' },
+  ];
+  const checkBoth = () => compareCatalogue({ ...harness, servers }, register, 'all');
+  expect(await checkBoth()).toMatchObject({ newest: 2, problem: expect.stringMatching(/^stream_ahead: /) });
+  await harness.clickhouse.command({
+    query: 'ALTER TABLE taxpayer DELETE WHERE version = 2',
+    clickhouse_settings: sync,
+  });
+  expect((await checkBoth()).problem).toBeNull();
+  await harness.pool.query('UPDATE edition SET materializada_at = now() WHERE number = 1');
+  expect((await checkBoth()).problem).toMatch(/^clickhouse_behind: .* at edition 0 .* --replica a` has made it$/);
+  expect((await check()).problem).toBeNull();
 });
 
 test("a register's rows of an edition are found by an index, without reading all rows", async () => {

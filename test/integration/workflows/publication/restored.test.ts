@@ -256,7 +256,7 @@ it('an adoption that dies after any one call leaves whole editions, and the next
   await publish((list) => list.set(17, 'OTRO NOMBRE'));
   await stop();
   await backup.putBack();
-  const dependencies = { ...harness.stream, archive: harness.archive };
+  const dependencies = { ...harness.stream, servers: [harness.stream], archive: harness.archive };
   const lost = await findLostEditions(dependencies, register);
   expect(lost.map(({ number }) => number)).toEqual([17, 18]);
   let deaths = 0;
