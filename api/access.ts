@@ -27,6 +27,7 @@ export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Ac
     crecimiento: requireCaller(identify, 'crecimiento'),
     // An account whose plan no longer includes watch lists can still read its lists, but cannot change them.
     crecimiento_or_lists: requireCaller(identify, 'crecimiento', ({ accountId }) => hasLists(pool, accountId)),
+    empresa: requireCaller(identify, 'empresa'),
     calendar: requireReader(identifyReader),
     calendar_feed: requireReader(identifyReader, sandboxToken),
   };

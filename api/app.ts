@@ -16,6 +16,7 @@ import { makeBatchHandlers } from './routes/batch.ts';
 import { makeCalendarHandlers } from './routes/calendar.ts';
 import { makeDeliveryHandlers, makeRecoveryHandlers } from './routes/deliveries.ts';
 import { mountDocumentation } from './routes/documentation.ts';
+import { makeEditionHandlers } from './routes/editions.ts';
 import { makeEventHandlers } from './routes/events.ts';
 import { makeHistoryHandlers } from './routes/history.ts';
 import { makeListHandlers, makeMemberHandlers } from './routes/lists.ts';
@@ -56,6 +57,7 @@ export function makeApiRouter(dependencies: ApiDependencies): ApiRouter {
     ...makeWebhookActionHandlers(dependencies),
     ...makeDeliveryHandlers(dependencies),
     ...makeRecoveryHandlers(dependencies),
+    ...makeEditionHandlers(dependencies),
     ...makeAccountHandlers(dependencies),
   } satisfies Handlers;
   const router = makeRouter(handlers, dependencies);

@@ -20,11 +20,8 @@ export function isCurrent(conditions: Conditions, etag: string, modifiedMs: numb
 
 /** Whether If-None-Match is `*` or lists `etag`, with its `W/` or without (the weak comparison of section 13.1.2). */
 function isMatch(header: string, etag: string): boolean {
-  const opaque = etag.slice(2);
-  return header.split(',').some((each) => {
-    const tag = each.trim();
-    return tag === '*' || tag === opaque || tag === etag;
-  });
+  const opaqueOf = (tag: string) => tag.replace(/^W\//, '');
+  return header.split(',').some((each) => each.trim() === '*' || opaqueOf(each.trim()) === opaqueOf(etag));
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { DeltaFiles } from '../pipelines/deltas/files.ts';
 import type { TargetProblem } from '../pipelines/runtime/egress/policy.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
@@ -7,6 +8,7 @@ import type { UbigeoCatalogue } from '../schemas/ubigeo.ts';
 import type { Identify, IdentifyReader } from './accounts/callers.ts';
 import type { CurrentCalendar } from './calendar/store.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { Downloads } from './editions/downloads.ts';
 import type { EventStreams } from './event-stream/streams.ts';
 import type { IdempotentAnswers } from './idempotency/answers.ts';
 import type { Meter } from './metering/meter.ts';
@@ -62,6 +64,9 @@ export interface ApiDependencies {
   /** Returns the current calendar. Call this once per answer, so that data and version belong to the same moment. */
   calendar(): CurrentCalendar;
   streams: EventStreams;
+  /** Null when this process has no archive or no folder for files. */
+  deltas: DeltaFiles | null;
+  downloads: Downloads;
   /**
    * Checks a webhook URL: its form, port and host name, and every IP address of the host. Returns the normalised URL,
    * or the kind of problem.

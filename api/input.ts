@@ -4,13 +4,14 @@ import { limaDay, startOfLimaDay } from '../schemas/lima-time.ts';
 import { type ApiProblem, fieldProblem } from './problems.ts';
 
 /** A kind of list. A cursor contains the kind and the last entry's key, so other kinds of list refuse the cursor. */
-type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos';
+type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos' | 'ediciones';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   eventos: /^[0-9]{1,15}$/,
   listas: /^[0-9]{1,15}$/,
   miembros: /^[0-9]{11}$/,
   avisos: /^[0-9]{1,15}$/,
+  ediciones: /^[0-9]{1,15}$/,
   /** The last entry's creation time in microseconds, and its id. */
   entregas: /^[0-9]{1,17}\.[A-Za-z0-9_-]{1,64}$/,
   /** The last entry's day, register code, edition, and index within its change. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import type { Client } from '@temporalio/client';
+import { DeltaFiles, defaultDeltaLimits } from '../pipelines/deltas/files.ts';
 import { readBuild } from '../pipelines/runtime/build.ts';
 import { readConfiguration, webhookEgressPolicy } from '../pipelines/runtime/config.ts';
 import { resolverFor } from '../pipelines/runtime/egress/policy.ts';
@@ -27,6 +28,7 @@ import { makeCalendarSource, readAdditions } from './calendar/store.ts';
 import { makeCatalogue, makePastEditions } from './catalogue.ts';
 import { apiConfiguration, checkApiConfiguration } from './config.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { Downloads } from './editions/downloads.ts';
 import { EventStreams } from './event-stream/streams.ts';
 import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
@@ -123,6 +125,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const keepStatus = () => readStatus().catch(() => {});
   lifecycle.onStop('status', startRepeating('read the status', statusEveryMs, log, keepStatus, 'at_once'));
   const streams = new EventStreams(pool, notifications, log);
+  const deltas = openDeltas(lifecycle);
+  const downloads = new Downloads();
   const app = makeApp({
     log,
     requestLog: requestLog.log,
@@ -160,6 +164,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     sealSecret: (webhookId, secret) => sealSecret(keyRing, webhookId, secret),
     wake,
     streams,
+    deltas,
+    downloads,
   });
 
   const answer = app.callback();
@@ -177,6 +183,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('http', serving.stop);
   // The part registered last stops first. Streams must stop before the server, whose stop waits for open streams.
   streams.start();
+  lifecycle.onStop('downloads', async () => downloads.stop());
   lifecycle.onStop('event streams', () => streams.stop());
   // Streams stop after the drain: their clients connect again at once, and must reach another process.
   lifecycle.onStop('drain', () => serving.drain(config.STOP_DRAIN_MS));
@@ -193,6 +200,17 @@ function temporalOf(lifecycle: Lifecycle) {
   const client = makeLazyTemporal(access, config.TEMPORAL_NAMESPACE);
   lifecycle.onStop('temporal', () => client.connection.close());
   return { access, client };
+}
+
+function openDeltas(lifecycle: Lifecycle): DeltaFiles | null {
+  const { ARCHIVE_URL: archiveUrl, WORK_DIR: workDir, DELTA_WAIT_MS: waitMs } = config;
+  if (archiveUrl === undefined || workDir === undefined) {
+    log.info('no ARCHIVE_URL or no WORK_DIR: files of changes are not served');
+    return null;
+  }
+  const deltas = new DeltaFiles({ archiveUrl, workDir, log, limits: { ...defaultDeltaLimits, waitMs } });
+  lifecycle.onStop('delta files', () => deltas.stop());
+  return deltas;
 }
 
 function makeWakeOne(temporal: Client | undefined): ApiDependencies['wake'] {

@@ -2,6 +2,7 @@ import { accountOperations as account } from '../schemas/http/account.ts';
 import { batchOperations as batch } from '../schemas/http/batch.ts';
 import { calendarOperations as calendar } from '../schemas/http/calendar.ts';
 import { deliveryOperations as delivery } from '../schemas/http/deliveries.ts';
+import { editionOperations as edition } from '../schemas/http/editions.ts';
 import { eventOperations as event } from '../schemas/http/events.ts';
 import { historyOperations as history } from '../schemas/http/history.ts';
 import { listOperations as list } from '../schemas/http/lists.ts';
@@ -11,14 +12,21 @@ import { supplierOperations as supplier } from '../schemas/http/supplier.ts';
 import { taxpayerOperations as taxpayer } from '../schemas/http/taxpayer.ts';
 import { webhookOperations as webhook } from '../schemas/http/webhooks.ts';
 
-export const tags = ['Contribuyentes', 'Calendario', 'Vigilancia', 'Cuenta'] as const;
+export const tags = ['Contribuyentes', 'Calendario', 'Vigilancia', 'Ediciones', 'Cuenta'] as const;
 
 /**
  * Who may call an operation. A plan's name means accounts of that plan and of higher plans. `_or_lists` adds accounts
  * of lower plans that still have watch lists. The two calendar values mean every plan and the sandbox token;
  * `calendar_feed` also takes the sandbox token in the address.
  */
-export type Access = 'free' | 'micro' | 'crecimiento' | 'crecimiento_or_lists' | 'calendar' | 'calendar_feed';
+export type Access =
+  | 'free'
+  | 'micro'
+  | 'crecimiento'
+  | 'crecimiento_or_lists'
+  | 'empresa'
+  | 'calendar'
+  | 'calendar_feed';
 
 /** What costs one look-up of the month's quota: a found record, a page with content, or each RUC found in a batch. */
 export type Charge = 'record' | 'page' | 'batch';
@@ -142,6 +150,10 @@ export const operations = {
     cancelarRecuperacion: route('delete', `${recoveries}/{recuperacion}`, 'crecimiento', delivery.cancelarRecuperacion),
     verAvisos: route('get', '/id/v1/watch/avisos', 'crecimiento_or_lists', webhook.verAvisos),
   }),
+  ...tagged('Ediciones', {
+    verEdiciones: route('get', '/id/v1/ediciones', 'empresa', edition.verEdiciones),
+    descargarCambios: route('get', '/id/v1/ediciones/{registro}/{numero}/cambios', 'empresa', edition.descargarCambios),
+  }),
   ...tagged('Cuenta', {
     verCuenta: route('get', '/id/v1/cuenta', 'free', account.verCuenta),
   }),
@@ -151,6 +163,6 @@ export type Operations = typeof operations;
 export type OperationName = keyof Operations;
 
 /** Returns the HTTP status of a successful answer. */
-export function statusOf({ status, answer, textType }: OperationSchemas): number {
-  return status ?? (answer === undefined && textType === undefined ? 204 : 200);
+export function statusOf({ status, answer, textType, fileTypes }: OperationSchemas): number {
+  return status ?? ((answer ?? textType ?? fileTypes) ? 200 : 204);
 }

@@ -1,8 +1,11 @@
 import type { z } from 'zod';
+import type { EditionChange } from '../../schemas/http/editions.ts';
 import type { ProblemCode, ProblemDocument } from '../../schemas/http/problem.ts';
 import { type Operation, type OperationName, type Operations, operations, type ParameterOf } from '../operations.ts';
+import { changesOf } from './edition-changes.ts';
 import { eventsOf, type StreamedEvent } from './event-stream.ts';
 
+export type { EditionChange } from '../../schemas/http/editions.ts';
 export type { StreamedEvent } from './event-stream.ts';
 export { type Notice, type NoticeHeaders, type NoticePayload, verifyNotice, WebhookError } from './webhooks.ts';
 
@@ -37,7 +40,8 @@ type Input = Record<string, unknown>;
 
 /**
  * Makes a client with one method per operation. The client does not check answers against their types, because v1 may
- * gain fields. The client never repeats a call. A caller may repeat a batch that has an `idempotencyKey`.
+ * gain fields. The client never repeats a call, but goes on with a file of changes whose connection broke. A caller may
+ * repeat a batch that has an `idempotencyKey`.
  */
 export function makeClient(options: ClientOptions): PadronClient {
   const methods = Object.entries<Operation>(operations).map(([name, operation]) => [
@@ -47,17 +51,32 @@ export function makeClient(options: ClientOptions): PadronClient {
   return Object.fromEntries(methods) as PadronClient;
 }
 
-async function ask(
+function ask(operation: Operation, input: Input, call: CallOptions, options: ClientOptions): Promise<unknown> {
+  const again = (headers: Record<string, string>) =>
+    send(operation, { ...input, headers }, call, options, (response) => response);
+  return send<unknown>(operation, input, call, options, (response) => {
+    // A stream has no end, so it is handed over before its first event, and from there on the deadline does not cut it.
+    if (operation.textType === 'text/event-stream') return eventsOf(response.body!);
+    if (operation.fileTypes !== undefined) return changesOf(response, again, call.signal);
+    if (operation.textType !== undefined) return response.text();
+    return response.status === 204 ? undefined : response.json();
+  });
+}
+
+/** Sends the request and resolves with what `read` makes of a good answer. The deadline covers both. */
+async function send<Result>(
   operation: Operation,
   input: Input,
   { signal }: CallOptions,
   options: ClientOptions,
-): Promise<unknown> {
+  read: (response: Response) => Result | Promise<Result>,
+): Promise<Result> {
   const { baseUrl, token, timeoutMs = 30_000, fetch = globalThis.fetch } = options;
   const deadline = new AbortController();
   const expire = () => deadline.abort(new DOMException(`no answer in ${timeoutMs} ms`, 'TimeoutError'));
   const timer = setTimeout(expire, timeoutMs);
-  const { body, idempotencyKey, lastEventId, ...parameters } = input;
+  const [fileType] = operation.fileTypes ?? [];
+  const { body, idempotencyKey, lastEventId, headers, ...parameters } = input;
   try {
     const response = await fetch(`${baseUrl.replace(/\/+$/, '')}${addressOf(operation, parameters)}`, {
       method: operation.method.toUpperCase(),
@@ -66,16 +85,16 @@ async function ask(
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': String(idempotencyKey) }),
         ...(lastEventId === undefined ? {} : { 'last-event-id': String(lastEventId) }),
+        // Ranges count bytes of the file itself.
+        ...(fileType === undefined ? {} : { accept: fileType, 'accept-encoding': 'identity' }),
+        ...(headers as Record<string, string> | undefined),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: 'error',
       signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
     });
     if (!response.ok) throw await errorOf(response);
-    // A stream has no end, so it is handed over before its first event, and from here on the deadline does not cut it.
-    if (operation.textType === 'text/event-stream') return eventsOf(response.body!);
-    if (operation.textType !== undefined) return await response.text();
-    return response.status === 204 ? undefined : await response.json();
+    return await read(response);
   } finally {
     clearTimeout(timer);
   }
@@ -121,9 +140,11 @@ type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
   : unknown;
 type HeadersOf<O> = O extends { textType: 'text/event-stream' }
   ? { lastEventId?: string }
-  : O extends { headers: z.ZodType }
-    ? { idempotencyKey?: string }
-    : unknown;
+  : O extends { fileTypes: readonly string[] }
+    ? unknown
+    : O extends { headers: z.ZodType }
+      ? { idempotencyKey?: string }
+      : unknown;
 
 /**
  * The input of a method: the parameters of path and query by name, `body`, `idempotencyKey`, and `lastEventId` (the id
@@ -135,7 +156,7 @@ export type InputOf<Name extends OperationName> = Simplified<
 
 /**
  * The result of a method: the whole answer with `data` and `meta`, the text of a feed, the events of a stream as they
- * arrive (for `for await`), or undefined for a 204.
+ * arrive (for `for await`), the changes of an edition likewise, or undefined for a 204.
  */
 export type AnswerOf<Name extends OperationName> =
   Of<Name> extends { answer: infer Schema extends z.ZodType }
@@ -144,7 +165,9 @@ export type AnswerOf<Name extends OperationName> =
       ? AsyncIterable<StreamedEvent>
       : Of<Name> extends { textType: string }
         ? string
-        : undefined;
+        : Of<Name> extends { fileTypes: readonly string[] }
+          ? AsyncIterable<EditionChange>
+          : undefined;
 
 interface CallOptions {
   signal?: AbortSignal;

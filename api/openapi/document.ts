@@ -6,19 +6,11 @@ import {
   type ZodOpenApiOverride,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
-import { day, rucText } from '../../schemas/http/envelope.ts';
+import { editionChange } from '../../schemas/http/editions.ts';
 import { type ProblemCode, problemDocument, problems } from '../../schemas/http/problem.ts';
 import { taxpayerMeta, taxpayerRecord } from '../../schemas/http/taxpayer.ts';
-import {
-  type Access,
-  type Charge,
-  type Operation,
-  type Operations,
-  operations,
-  type ParameterOf,
-  statusOf,
-  tags,
-} from '../operations.ts';
+import { type Access, type Charge, type Operation, operations, statusOf, tags } from '../operations.ts';
+import { type PathParameter, parametersOf, pathSchema, withTexts } from './parameters.ts';
 import { withPortableSchemas } from './portable-schema.ts';
 import { type Examples, introduction, tagTexts } from './texts.ts';
 
@@ -31,6 +23,9 @@ const sharedHeaders = {
   'RateLimit-Policy': { description: 'Ventanas fijas: `minuto` y, donde se consume cuota, `mes`', schema: text },
   RateLimit: { description: 'Lo que queda de cada ventana y los segundos hasta la siguiente', schema: text },
   ETag: { description: 'Envíela en If-None-Match; sin cambios se responde 304', schema: text },
+  'Accept-Ranges': { description: '`bytes`: se admite Range', schema: text },
+  'Content-Range': { description: 'Qué bytes trae esta parte, y el tamaño del archivo', schema: text },
+  'Content-Disposition': { description: 'El nombre del archivo: padrón, edición y fecha', schema: text },
   'Last-Modified': {
     description:
       'Desde cuándo la respuesta es esta. En If-Modified-Since, sin If-None-Match, también da 304. Falta mientras una edición nueva se está cargando',
@@ -64,7 +59,12 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
       security: [{ token: [] }],
       paths,
       components: {
-        schemas: { Contribuyente: taxpayerRecord, MetaDeContribuyente: taxpayerMeta, Problema: problemDocument },
+        schemas: {
+          CambioDeEdicion: editionChange,
+          Contribuyente: taxpayerRecord,
+          MetaDeContribuyente: taxpayerMeta,
+          Problema: problemDocument,
+        },
         headers: sharedHeaders,
         securitySchemes: {
           token: {
@@ -125,7 +125,11 @@ function describe(name: string, operation: Operation, examples: Examples): ZodOp
             },
           },
         }),
-    responses: { [String(statusOf(operation))]: success(operation, example?.answer), ...failures(operation) },
+    responses: {
+      [String(statusOf(operation))]: success(operation, example?.answer),
+      ...(operation.fileTypes === undefined ? {} : { '206': fileAnswer(operation.fileTypes, 'Content-Range') }),
+      ...failures(operation),
+    },
   };
 }
 
@@ -143,8 +147,8 @@ const chargeTexts: Readonly<Record<Charge, string>> = {
   batch: 'Cada RUC distinto encontrado cuenta una consulta. Si el lote no cabe en la cuota, no se consulta nada.',
 };
 
-function isRevalidated({ caching = 'never' }: Operation): boolean {
-  return caching !== 'never';
+function isRevalidated({ caching = 'never', fileTypes }: Operation): boolean {
+  return caching !== 'never' || fileTypes !== undefined;
 }
 
 const textTitles: Readonly<Record<NonNullable<Operation['textType']>, string>> = {
@@ -152,7 +156,18 @@ const textTitles: Readonly<Record<NonNullable<Operation['textType']>, string>> =
   'text/event-stream': 'Flujo de eventos, que no termina',
 };
 
+/** The answer with a file, whole or a part of it. */
+function fileAnswer(types: readonly string[], ...more: (keyof typeof sharedHeaders)[]) {
+  const names = ['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'ETag', 'Last-Modified'] as const;
+  return {
+    description: more.length === 0 ? 'El archivo' : 'Los bytes del archivo que pide Range',
+    headers: headersNamed(...names, 'Accept-Ranges', 'Content-Disposition', ...more),
+    content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string', format: 'binary' } as const }])),
+  };
+}
+
 function success(operation: Operation, answer: unknown) {
+  if (operation.fileTypes !== undefined) return fileAnswer(operation.fileTypes);
   const headers = {
     ...headersNamed('X-Request-Id', 'RateLimit-Policy', 'RateLimit'),
     ...(isRevalidated(operation) ? headersNamed('ETag', 'Last-Modified') : {}),
@@ -194,73 +209,6 @@ function failures(operation: Operation): ZodOpenApiResponsesObject {
   return responses;
 }
 
-const listId = z
-  .string()
-  .regex(/^[0-9]{1,15}$/)
-  .meta({ description: 'Número de la lista', example: '1' });
-
-/** Schemas of path parameters for the document. Handlers check these texts themselves, each with its own error code. */
-const pathParameters: Readonly<Record<ParameterOf<Operations[keyof Operations]['path']>, z.ZodType>> = {
-  ruc: rucText.meta({ description: 'RUC de 11 dígitos', example: '20990000019' }),
-  anio: z
-    .string()
-    .regex(/^[0-9]{4}$/)
-    .meta({ description: 'Año de cuatro dígitos', example: '2026' }),
-  fecha: day.meta({ description: 'Día AAAA-MM-DD', example: '2026-07-28' }),
-  lista: listId,
-  webhook: z.string().meta({ description: 'Id del webhook', example: 'wh_00112233445566778899aabbccddeeff' }),
-  entrega: z.string().meta({ description: 'Id de la entrega', example: 'en_AAECAwQFBgcICQoLDA0ODw' }),
-  recuperacion: z
-    .string()
-    .meta({ description: 'Id de la recuperación', example: 're_00112233445566778899aabbccddeeff' }),
-  consulta_id: z.uuid().meta({ description: 'El `meta.consulta_id` de una consulta de proveedor' }),
-};
-type PathParameter = keyof typeof pathParameters;
-
-function parametersOf(path: string): PathParameter[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
-}
-
-function pathSchema(path: string): z.ZodObject | undefined {
-  const names = parametersOf(path);
-  if (names.length === 0) return undefined;
-  return z.strictObject(Object.fromEntries(names.map((name) => [name, pathParameters[name]])));
-}
-
-const dayExample = '2026-11-26';
-
-/** Texts of query parameters and headers whose schema has no text. A name means the same in every operation. */
-const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
-  q: { description: 'De 3 a 100 letras o dígitos de la razón social', example: 'comercial prueba', minLength: 3 },
-  limite: { description: 'Cuántos resultados trae una página' },
-  cursor: { description: 'El `meta.cursor` de la página anterior' },
-  estado: { description: 'Estado del contribuyente, como lo muestra la consulta', example: 'ACTIVO' },
-  condicion: { description: 'Condición del domicilio, como la muestra la consulta', example: 'HABIDO' },
-  ubigeo: { description: 'Departamento, provincia o distrito: 2, 4 o 6 dígitos', example: '150122' },
-  fecha: { description: 'Como era ese día, hora de Lima', format: 'date', example: dayExample },
-  inhabilitado_al: { description: 'Día en que se juzgan las inhabilitaciones', format: 'date', example: dayExample },
-  sector: { description: 'Quién cuenta los días' },
-  desde: { description: 'Desde cuándo; un día AAAA-MM-DD se toma entero', example: dayExample },
-  hasta: {
-    description: 'Hasta cuándo, inclusive; un día AAAA-MM-DD se toma entero, y una hora sin fracción, su segundo',
-  },
-  dias: { description: 'Días hábiles, de 1 a 1,000', type: 'integer', minimum: 1, maximum: 1_000, example: 10 },
-  digito: { description: 'Último dígito del RUC', pattern: '^[0-9]$', example: '0' },
-  buen_contribuyente: { description: 'Si está en el régimen de buenos contribuyentes' },
-  ruc: { description: 'Solo los eventos de este RUC', pattern: '^[0-9]{11}$' },
-  evento: { description: 'Solo los eventos de esta clase' },
-  lista: { description: 'Solo los eventos de esta lista' },
-  'Last-Event-ID': { description: 'El último `id:` que llegó, con datos o sin ellos; sin ella el flujo empieza ahora' },
-  token: { description: 'Solo el token de pruebas; uno propio va en la cabecera Authorization y aquí se rechaza' },
-};
-
-/** Adds `parameterTexts` to the parameters of a query. A text in the parameter's own schema is kept. */
-function withTexts(query: z.ZodObject): z.ZodObject {
-  const shape = Object.entries(query.shape as Record<string, z.ZodType>);
-  const shown = shape.map(([name, schema]) => [name, schema.meta({ ...parameterTexts[name], ...schema.meta() })]);
-  return query.safeExtend(Object.fromEntries(shown));
-}
-
 const alwaysProblems: readonly ProblemCode[] = [
   'parametro_invalido',
   'parametro_desconocido',
@@ -276,6 +224,7 @@ const accessProblems: Readonly<Record<Access, readonly ProblemCode[]>> = {
   micro: ['token_sandbox', 'plan_insuficiente'],
   crecimiento: ['token_sandbox', 'plan_insuficiente'],
   crecimiento_or_lists: ['token_sandbox', 'plan_insuficiente'],
+  empresa: ['token_sandbox', 'plan_insuficiente'],
   calendar: ['anio_no_disponible'],
   calendar_feed: ['anio_no_disponible'],
 };
@@ -283,7 +232,9 @@ const bodyProblems: readonly ProblemCode[] = ['json_invalido', 'cuerpo_demasiado
 /** Problems of operations that charge units. These operations read the registers, which may not be loaded yet. */
 const chargeProblems: readonly ProblemCode[] = ['cuota_agotada', 'padron_no_disponible'];
 /** Path parameters with the id of something that an account owns. A wrong id gives `recurso_no_encontrado`. */
-const idParameters = new Set<PathParameter>(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id']);
+const idParameters = new Set<PathParameter>([
+  ...(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id', 'registro', 'numero'] as const),
+]);
 
 export function problemsOf(operation: Operation): readonly ProblemCode[] {
   const { access, body, charge, listLimits, path, problems: own = [] } = operation;

@@ -9,6 +9,23 @@ interface ProblemText {
 const repeat = 'Repita la petición después de los segundos que indica `Retry-After`.';
 
 export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
+  formato_no_disponible: {
+    cuando: 'La cabecera Accept no admite ninguno de los formatos de la operación.',
+    remedio: 'El detalle nombra los formatos. Sin Accept, o con `*/*`, llega el primero.',
+  },
+  rango_no_satisfacible: {
+    cuando: 'Range empieza después del último byte del archivo, o pide sus últimos 0 bytes.',
+    remedio: '`Content-Range: bytes */N` da el tamaño del archivo. Si ya tiene N bytes, lo tiene entero.',
+  },
+  demasiadas_descargas: {
+    cuando: 'La cuenta ya tiene en curso todas las descargas que admite en este proceso.',
+    remedio: 'Espere a que termine una o ciérrela, y repita después de los segundos que indica `Retry-After`.',
+  },
+  edicion_en_preparacion: {
+    cuando:
+      'El archivo se hace cuando alguien lo pide por primera vez, y todavía no está. No dice nada de su contenido.',
+    remedio: 'Repita la petición después de los segundos que indica `Retry-After`. Se sigue preparando entretanto.',
+  },
   peticion_mal_formada: {
     cuando:
       'Lo que llegó no es una petición HTTP/1.1: una línea mal escrita, una cabecera con caracteres que no admite, o falta Host.',

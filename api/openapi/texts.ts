@@ -35,7 +35,7 @@ reales, y nada más. Las personas naturales (RUC 10, 15, 16 y 17) requieren un c
 | \`free\` | 100 | 30 | consulta de RUC, evaluación de proveedores |
 | \`micro\` | 10,000 | 120 | además búsqueda, historial y lotes |
 | \`crecimiento\` | 100,000 | 600 | además vigilancia y avisos |
-| \`empresa\` | 1,000,000 | 3,000 | lo mismo, con más volumen |
+| \`empresa\` | 1,000,000 | 3,000 | además las ediciones y sus archivos de cambios |
 
 Son los planes de inicio; \`GET /id/v1/cuenta\` da los límites de la suya. Por minuto, en ventana fija y por cuenta, cuentan todas las
 rutas; con el token de pruebas, 60 por dirección IP. Por mes calendario (hora de Lima) cuenta solo lo encontrado: los errores, lo no
@@ -52,6 +52,7 @@ cuota se usa el saldo prepago. Todo 429 lleva \`Retry-After\`: los segundos tras
 | RUC agregados a una lista por petición, listas de un webhook | 1,000 |
 | Listas, webhooks, RUC distintos vigilados | 1,000, 50, 100,000 |
 | Flujos de eventos abiertos a la vez | 5 |
+| Descargas de cambios a la vez | 8 |
 | Se conservan los eventos, los intentos de entrega, las evaluaciones | 13 meses, 90 días, 5 años |
 
 ## Avisos firmados
@@ -94,6 +95,7 @@ export const tagTexts: Readonly<Record<Operation['tag'], string>> = {
   Contribuyentes: 'Registros, búsqueda, historial y evaluación de proveedores',
   Calendario: 'Feriados, días hábiles, plazos y vencimientos: gratis en todos los planes',
   Vigilancia: 'Listas de RUC, cambios detectados y avisos firmados',
+  Ediciones: 'Cada publicación de un padrón y sus cambios como archivo, para el plan `empresa`',
   Cuenta: 'Plan, cuota y límites',
 };
 

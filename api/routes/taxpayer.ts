@@ -1,7 +1,7 @@
 import type { TaxpayerMeta } from '../../schemas/http/taxpayer.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { isCompany, maskRuc } from '../../schemas/ruc.ts';
-import type { ServedRegister } from '../catalogue.ts';
+import type { EditionName, ServedRegister } from '../catalogue.ts';
 import { requireContract, requirePastDay, requireRuc } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { ApiProblem, throwUnavailable } from '../problems.ts';
@@ -59,10 +59,24 @@ export async function auditAnswer(
   rucs: readonly string[],
 ): Promise<void> {
   if (rucs.length === 0) return;
+  await recordAnswers({ ...askerOf(context), rucs }).catch(throwUnavailable);
+}
+
+/**
+ * Records an answer with the rows of an edition, natural persons' included. The rules are those of `auditAnswer`.
+ * @throws ApiProblem servicio_no_disponible
+ */
+export async function auditEdition(
+  context: ApiContext,
+  recordAnswers: RecordAnswers,
+  { register, number }: EditionName,
+): Promise<void> {
+  await recordAnswers({ ...askerOf(context), edition: { register, number } }).catch(throwUnavailable);
+}
+
+function askerOf(context: ApiContext) {
   const caller = callerOf(context);
   const { accountId, tokenId } = caller;
   const contract = requireContract(caller);
-  const route = String(context._matchedRoute);
-  const { requestId } = context.state;
-  await recordAnswers({ accountId, tokenId, contract, rucs, route, requestId }).catch(throwUnavailable);
+  return { accountId, tokenId, contract, route: String(context._matchedRoute), requestId: context.state.requestId };
 }

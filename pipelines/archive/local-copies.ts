@@ -17,7 +17,10 @@ const defaultLimits: CopyLimits = { maxBytes: 16 * 2 ** 30, minAgeMs: 6 * 3_600_
 /** File mode of archived files, which are never changed. */
 export const readOnly = 0o444;
 
-/** Keeps local copies of remote objects by key and checks their hashes. A removed copy can be fetched again. */
+/**
+ * Keeps local files that can be made again: by key, and each whole or not at all. They are copies of remote objects,
+ * whose hashes are checked, and files that are made from objects.
+ */
 export class LocalCopies {
   readonly #folder: string;
   readonly #limits: CopyLimits;
@@ -31,22 +34,35 @@ export class LocalCopies {
    * Returns the path of the object's local copy. If there is no copy, `fetch` must write the object to the given path.
    * @throws ArchiveError `hash_mismatch` when the fetched bytes do not have this hash
    */
-  async of(key: string, sha256: string, fetch: (path: string) => Promise<void>): Promise<string> {
+  of(key: string, sha256: string, fetch: (path: string) => Promise<void>): Promise<string> {
+    return this.made(key, async (incoming) => {
+      await fetch(incoming);
+      await checkHash(incoming, sha256, `${key} in the archive`);
+    });
+  }
+
+  /** Returns the path of the key's file, or null if it must be made. Being asked for keeps a file from its removal. */
+  async find(key: string): Promise<string | null> {
     const path = join(this.#folder, key);
     const now = new Date();
-    const isThere = await utimes(path, now, now).then(
-      () => true,
-      () => false,
+    return await utimes(path, now, now).then(
+      () => path,
+      () => null,
     );
-    if (isThere) return path;
+  }
+
+  /** Returns the path of the key's file. If there is no file, `write` must write it to the given path. */
+  async made(key: string, write: (path: string) => Promise<void>): Promise<string> {
+    const found = await this.find(key);
+    if (found !== null) return found;
+    const path = join(this.#folder, key);
     await makeDurableFolder(dirname(path));
     await this.#makeRoom();
     // `writeWholeFile` syncs the file before it renames the file. Otherwise a power cut could leave an incomplete file
     // under the final name. If the process dies before the rename, a temporary file is left, which `#makeRoom` removes
     // later.
     await writeWholeFile(path, `${path}.${randomUUID()}`, async (incoming) => {
-      await fetch(incoming);
-      await checkHash(incoming, sha256, `${key} in the archive`);
+      await write(incoming);
       await chmod(incoming, readOnly);
     });
     return path;

@@ -24,12 +24,39 @@ export interface ExportedChange {
   corrects: number | null;
 }
 
+/** What the fields of an exported change are called, and how its operation and its moment are written. */
+export interface ExportWords {
+  /** In the order in which a JSON line has them. `before` and `after` also begin the names of Parquet's columns. */
+  names: Readonly<Record<keyof ExportedChange, string>>;
+  operations: Readonly<Record<Operation, string>>;
+  /** A moment in a JSON line. */
+  time(at: Date): string;
+}
+
+/** The words of `padron replay`: those of the records in Kafka. */
+const recordWords: ExportWords = {
+  names: {
+    edition: 'edition',
+    op: 'op',
+    ruc: 'ruc',
+    before: 'before',
+    after: 'after',
+    fecha_dato: 'fecha_dato',
+    detected_at: 'detected_at',
+    corrects: 'corrects',
+  },
+  operations: { r: 'r', c: 'c', u: 'u', d: 'd' },
+  time: (at) => at.toISOString(),
+};
+
 /**
  * Yields the changes of these editions, one change file after another. A change has the columns of the release that
  * wrote the change file, because each file holds its own schema.
  * @throws CompareError `change_file_damaged`
  */
-export async function* exportedChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ExportedChange[]> {
+export async function* exportedChanges(
+  editions: readonly Pick<SelectedEdition, 'path' | 'fechaDato'>[],
+): AsyncGenerator<ExportedChange[]> {
   for (const { path, fechaDato } of editions) {
     const file = await openChangeFile(path);
     try {
@@ -54,13 +81,19 @@ export async function writeNdjson(
   out: Writable,
   report: (rows: number) => void,
   signal: AbortSignal,
+  words = recordWords,
 ): Promise<number> {
   let rows = 0;
+  const names = Object.entries(words.names) as [keyof ExportedChange, string][];
+  const shown = (change: ExportedChange, field: keyof ExportedChange) => {
+    if (field === 'op') return words.operations[change.op];
+    return field === 'detected_at' ? words.time(new Date(change.detected_at)) : change[field];
+  };
+  const lineOf = (change: ExportedChange) =>
+    JSON.stringify(Object.fromEntries(names.map(([field, name]) => [name, shown(change, field)])));
   async function* lines(): AsyncGenerator<string> {
     for await (const changes of batches) {
-      yield changes
-        .map((change) => `${JSON.stringify({ ...change, detected_at: new Date(change.detected_at) })}\n`)
-        .join('');
+      yield changes.map((change) => `${lineOf(change)}\n`).join('');
       rows += changes.length;
       report(rows);
     }
@@ -97,29 +130,29 @@ const moment = {
  * then each column of the register twice, as `before_…` and `after_…`. All `before_…` cells are null when the change's
  * `before` is null, and all `after_…` cells are null when its `after` is null.
  */
-function columnsOf(register: RegisterName): ParquetColumn[] {
+function columnsOf(register: RegisterName, { names, operations }: ExportWords): ParquetColumn[] {
   const sides = (['before', 'after'] as const).flatMap((side) =>
     registers[register].columns.map(
       ({ name }): ParquetColumn => ({
-        element: { name: `${side}_${name}`, ...text, ...optional },
+        element: { name: `${names[side]}_${name}`, ...text, ...optional },
         read: (change) => change[side]?.[name] ?? null,
       }),
     ),
   );
   return [
-    { element: { name: 'edition', type: 'INT64', ...required }, read: ({ edition }) => BigInt(edition) },
-    { element: { name: 'op', ...text, ...required }, read: ({ op }) => op },
-    { element: { name: 'ruc', ...text, ...required }, read: ({ ruc }) => ruc },
+    { element: { name: names.edition, type: 'INT64', ...required }, read: ({ edition }) => BigInt(edition) },
+    { element: { name: names.op, ...text, ...required }, read: ({ op }) => operations[op] },
+    { element: { name: names.ruc, ...text, ...required }, read: ({ ruc }) => ruc },
     {
-      element: { name: 'fecha_dato', type: 'INT32', converted_type: 'DATE', ...required },
+      element: { name: names.fecha_dato, type: 'INT32', converted_type: 'DATE', ...required },
       read: ({ fecha_dato }) => new Date(`${fecha_dato}T00:00:00Z`),
     },
     {
-      element: { name: 'detected_at', ...moment, ...required },
+      element: { name: names.detected_at, ...moment, ...required },
       read: ({ detected_at }) => new Date(detected_at),
     },
     {
-      element: { name: 'corrects', type: 'INT64', ...optional },
+      element: { name: names.corrects, type: 'INT64', ...optional },
       read: ({ corrects }) => (corrects === null ? null : BigInt(corrects)),
     },
     ...sides,
@@ -133,8 +166,9 @@ export async function writeParquet(
   out: Writable,
   report: (rows: number) => void,
   signal: AbortSignal,
+  words = recordWords,
 ): Promise<number> {
-  const columns = columnsOf(register);
+  const columns = columnsOf(register, words);
   const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)];
   const bytes = new CollectedBytes();
   const writer = new ParquetWriter({ writer: bytes, schema, createdBy: 'padron' });

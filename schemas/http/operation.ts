@@ -20,9 +20,11 @@ export interface OperationSchemas {
    * the schema is applied, because checking tens of thousands of wrong entries would cost more than a look-up.
    */
   listLimits?: Readonly<Record<string, number>>;
-  /** The schema of the whole JSON answer. If left out, the answer is text of the type `textType`, or is empty (204). */
+  /** The schema of the whole JSON answer. If left out, the answer is a text, a file, or empty (204). */
   answer?: z.ZodType;
   textType?: 'text/calendar' | 'text/event-stream';
+  /** The types of a file that is the answer, by the request's Accept. Ranges of it can be asked for. */
+  fileTypes?: readonly string[];
   /** The status of a success. If left out, it is 200, or 204 where the answer is empty. */
   status?: 201 | 202;
   /**

@@ -6,27 +6,30 @@ import { problems } from '../../schemas/http/problem.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../support/api/examples.ts';
 import { insertEvent, startLoadedApi } from '../support/api/loaded-api.ts';
 import { problemsOfNoOperation, provocations } from '../support/api/problems.ts';
-import { expectProblem, type TestCaller } from '../support/api/process.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../support/api/process.ts';
 import type { Surroundings } from '../support/api/surroundings.ts';
 
 // Every route is called with its example in the document, which also shows the answer.
 
 let around: Surroundings;
 let caller: TestCaller;
+/** A caller of plan empresa, which has delta files. */
+let enterprise: TestCaller;
 const ids: Record<string, string> = {};
 const shown: Record<string, Example> = {};
 
 beforeAll(async () => {
   ({ around, caller } = await startLoadedApi());
+  enterprise = await makeCaller(around.pool, around.api.url, { plan: 'empresa' });
 });
 afterAll(() => around?.stop());
 
 describe('each operation answers its example', () => {
   test.each(Object.entries(exampleRequests))('%s', async (name, request) => {
     const operation: Operation = operations[name as OperationName];
-    const { method, path, answer: schema, textType } = operation;
+    const { method, path, access, answer: schema, textType, fileTypes } = operation;
     if (name === 'verEventos') await insertEvent(around, caller, Number(ids.lista));
-    const response = await caller.request(targetOf(path, withIds(request)), {
+    const response = await (access === 'empresa' ? enterprise : caller).request(targetOf(path, withIds(request)), {
       method: method.toUpperCase(),
       ...(request.body === undefined ? {} : { json: request.body }),
     });
@@ -36,7 +39,7 @@ describe('each operation answers its example', () => {
     if (isStream) await response.body?.cancel();
     expect(response.status, text).toBe(statusOf(operation));
     if (schema === undefined) {
-      expect(response.headers.get('content-type')?.split(';')[0] ?? undefined).toBe(textType);
+      expect(response.headers.get('content-type')?.split(';')[0] ?? undefined).toBe(textType ?? fileTypes?.[0]);
       return;
     }
     const answer: unknown = JSON.parse(text);
@@ -107,6 +110,7 @@ const fixed: Readonly<Record<string, unknown>> = {
   proximo_intento_en: '2026-11-26T10:15:00-05:00',
   anterior_vence_en: '2026-11-27T10:15:00-05:00',
   usada: 6,
+  cambios_sha256: 'cd'.repeat(32),
 };
 
 /** Warnings that depend on the day of the run. */

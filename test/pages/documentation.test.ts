@@ -45,13 +45,14 @@ test('an operation with a body, on a phone', async (context) => {
   await expectGoodLooks(page, 'docs-probar-con-cuerpo');
 });
 
-test('every operation has its page, and its form but for the stream', async () => {
+test('every operation has its page, and its form but for the stream and the file', async () => {
   const visitor = new Visitor(site.url);
   for (const name of Object.keys(operations)) {
     const { status, html } = await visitor.get(`/docs/${name}`);
     expect([name, status]).toEqual([name, 200]);
     expect(html).toContain('<h2>Código</h2>');
-    expect((await visitor.get(`/docs/${name}/probar`)).status, name).toBe(name === 'seguirEventos' ? 404 : 200);
+    const expected = ['seguirEventos', 'descargarCambios'].includes(name) ? 404 : 200;
+    expect((await visitor.get(`/docs/${name}/probar`)).status, name).toBe(expected);
   }
 });
 

@@ -1,6 +1,6 @@
 import { makeDocument } from '../../openapi/document.ts';
 import { readExamples } from '../../openapi/texts.ts';
-import type { OperationName } from '../../operations.ts';
+import { type OperationName, operations, type Operation as TableOperation } from '../../operations.ts';
 
 // What the pages read of the OpenAPI document. They show nothing else about an operation.
 
@@ -133,7 +133,8 @@ function described(method: string, path: string, operation: Operation): Describe
   };
 }
 
-/** Whether a form can show the operation's answer. A stream does not end. */
-export function canBeTried({ answers }: Described): boolean {
-  return answers[0]?.type !== 'text/event-stream';
+/** Whether a form can show the operation's answer. A stream does not end, and a file may have gigabytes. */
+export function canBeTried(name: OperationName): boolean {
+  const { textType, fileTypes }: TableOperation = operations[name];
+  return textType !== 'text/event-stream' && fileTypes === undefined;
 }

@@ -44,7 +44,7 @@ function Operation({ operation, all, origin }: Shown) {
         <Request method={method} path={path} />
       </p>
       <Markdown text={description} />
-      {canBeTried(operation) && (
+      {canBeTried(operation.name) && (
         <p>
           <Link to={`/docs/${operation.name}/probar`} class="button">
             Probar esta operación

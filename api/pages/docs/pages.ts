@@ -1,6 +1,6 @@
-import { type Operation, type OperationName, operations } from '../../operations.ts';
+import { type OperationName, operations } from '../../operations.ts';
 import { anyone, type PageRow } from '../page.ts';
-import { type Documentation, readDocumentation } from './described.ts';
+import { canBeTried, type Documentation, readDocumentation } from './described.ts';
 import { makeDocumentationPage } from './index.tsx';
 import { makeOperationPage } from './operation.tsx';
 import { makeTryPage, type TryDependencies } from './try.tsx';
@@ -18,8 +18,7 @@ export function makeDocumentationPages(baseUrl: string, dependencies: TryDepende
     anyone('/docs', makeDocumentationPage(documentation), { isFixed: true }),
     ...names.map((name) => anyone(`/docs/${name}`, makeOperationPage(name, documentation), { isFixed: true })),
     ...names
-      // A stream does not end, so no form can show it.
-      .filter((name) => (operations[name] as Operation).textType !== 'text/event-stream')
+      .filter(canBeTried)
       .map((name) => anyone(`/docs/${name}/probar`, makeTryPage(name, documentation, dependencies))),
   ];
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Operation, type OperationName, operations } from '../../../api/operations.ts';
+import { type Access, type Operation, type OperationName, operations } from '../../../api/operations.ts';
 import { createdRecoveryAnswer, testAnswer } from '../../../schemas/http/deliveries.ts';
 import { createdWebhookAnswer } from '../../../schemas/http/webhooks.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../../support/api/examples.ts';
@@ -11,18 +11,24 @@ import type { Surroundings } from '../../support/api/surroundings.ts';
 
 let around: Surroundings;
 let caller: TestCaller;
+/** A caller of plan empresa, which has delta files. */
+let enterprise: TestCaller;
 let free: TestCaller;
 let micro: TestCaller;
 const ids: Record<string, string> = {};
 
 const all = Object.entries<Operation>(operations) as [OperationName, Operation][];
-// The answer of a stream never ends.
-const reading = all.filter(([, { method, textType }]) => method === 'get' && textType !== 'text/event-stream');
+// The answer of a stream never ends, and a file has rules of its own (delta-files.test.ts).
+const reading = all.filter(
+  ([, { method, textType, fileTypes }]) =>
+    method === 'get' && textType !== 'text/event-stream' && fileTypes === undefined,
+);
 const writing = all.filter(([, { body }]) => body !== undefined);
 
 beforeAll(async () => {
   ({ around, caller } = await startLoadedApi());
   const { pool, api } = around;
+  enterprise = await makeCaller(pool, api.url, { plan: 'empresa' });
   free = await makeCaller(pool, api.url, { plan: 'free' });
   micro = await makeCaller(pool, api.url, { plan: 'micro' });
   const post = (target: string, json: unknown) => caller.request(target, { method: 'POST', json });
@@ -56,7 +62,8 @@ const withQuery = (address: string, more: string) => `${address}${address.includ
 describe('an answer that is read', () => {
   test.each(reading)('%s: cached as the table says, 304, HEAD, request id, limits', async (name, operation) => {
     const address = addressOf(name);
-    const response = await caller.request(address, { headers: { 'x-request-id': 'mi peticion 7' } });
+    const by = operation.access === 'empresa' ? enterprise : caller;
+    const response = await by.request(address, { headers: { 'x-request-id': 'mi peticion 7' } });
     const body = await response.text();
     expect(response.status, body).toBe(200);
     const header = (key: string) => response.headers.get(key);
@@ -75,7 +82,7 @@ describe('an answer that is read', () => {
     else await expectRevalidated(address, header('etag')!);
     if (caching === 'revalidated') expect(header('vary')).toBe('Authorization, Accept-Encoding');
     if (caching !== 'never') await expectDated(address, header('last-modified')!);
-    await expectHead(address, operation, response);
+    await expectHead(by, address, operation, response);
   });
 
   async function expectRevalidated(address: string, etag: string): Promise<void> {
@@ -96,8 +103,8 @@ describe('an answer that is read', () => {
     expect((await since(modified, { 'if-none-match': 'W/"other"' })).status).toBe(200);
   }
 
-  async function expectHead(address: string, { isGetOnly }: Operation, get: Response): Promise<void> {
-    const head = await caller.request(address, { method: 'HEAD' });
+  async function expectHead(by: TestCaller, address: string, { isGetOnly }: Operation, get: Response): Promise<void> {
+    const head = await by.request(address, { method: 'HEAD' });
     expect(await head.text()).toBe('');
     expect(head.status).toBe(isGetOnly === true ? 405 : 200);
     if (isGetOnly === true) return;
@@ -113,16 +120,23 @@ describe('what is refused', () => {
     const response = await requestsOf(around.api.url, null)(address, options);
     expect(response.headers.get('content-language')).toBe('es');
     await expectProblem(response, 'sin_token');
-    if (!['micro', 'crecimiento', 'crecimiento_or_lists'].includes(access)) return;
-    const [lower, plan] = access === 'micro' ? [free, 'micro'] : [micro, 'crecimiento'];
+    const tooLow: Partial<Record<Access, [TestCaller, string]>> = {
+      micro: [free, 'micro'],
+      crecimiento: [micro, 'crecimiento'],
+      crecimiento_or_lists: [micro, 'crecimiento'],
+      empresa: [caller, 'empresa'],
+    };
+    const [lower, plan] = tooLow[access] ?? [];
+    if (lower === undefined) return;
     const problem = await expectProblem(await lower.request(address, options), 'plan_insuficiente');
-    expect(problem.detail).toContain(plan);
+    expect(problem.detail).toContain(plan!);
   });
 
   test.each(all)('%s: an unknown parameter, never ignored', async (name, { method, access, body }) => {
+    const by = access === 'empresa' ? enterprise : caller;
     const address = withQuery(addressOf(name), 'desconocido=1');
     const sent = body === undefined ? {} : { json: exampleRequests[name].body ?? {} };
-    const response = await caller.request(address, { method: method.toUpperCase(), ...sent });
+    const response = await by.request(address, { method: method.toUpperCase(), ...sent });
     if (access === 'calendar_feed') return expect(response.status).toBe(200);
     const problem = await expectProblem(response, 'parametro_desconocido');
     expect(problem.errors).toEqual([{ campo: 'desconocido', mensaje: expect.any(String) }]);

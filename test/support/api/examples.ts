@@ -23,6 +23,8 @@ export const exampleRequests: Readonly<Record<OperationName, ExampleRequest>> = 
   verVencimientos: { parameters: { anio: '2026' } },
   suscribirFeriados: {},
   suscribirVencimientos: { query: { digito: '0' } },
+  verEdiciones: { query: { registro: 'padron_reducido' } },
+  descargarCambios: { parameters: { registro: 'padron_reducido', numero: '2' } },
   verCuenta: {},
   crearLista: { body: { nombre: 'Proveedores', referencia: 'erp-7' } },
   verListas: {},

@@ -3,7 +3,8 @@ import { inTransaction, type Pool } from '../../../pipelines/runtime/postgres.ts
 import { writeEvents } from '../../../pipelines/watch/events.ts';
 import { eventId } from '../../../pipelines/watch/match.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
-import { registerNames } from '../../../schemas/registers.ts';
+import { type RegisterName, registerNames, registers } from '../../../schemas/registers.ts';
+import { historyOf, makeTestArchive, type TestArchive } from '../registers/archived-editions.ts';
 import { changeOf, materialize, rucOf } from '../registers/companies.ts';
 import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../registers/served-register.ts';
 import { type AccountOfCaller, makeCaller, type TestCaller } from './process.ts';
@@ -42,16 +43,14 @@ const judicial = {
 export async function startLoadedApi(
   account: AccountOfCaller = {},
 ): Promise<{ around: Surroundings; caller: TestCaller }> {
-  const around = await startSurroundings();
-  await loadRegisters(around);
+  const archive = makeTestArchive();
+  const around = await startSurroundings(archive.environment);
+  await loadRows(around.clickhouse);
+  await loadEditions(around.pool, archive);
   const caller = await makeCaller(around.pool, around.api.url, account);
   await untilCatalogueIsRead();
-  return { around, caller };
-}
-
-async function loadRegisters({ pool, clickhouse }: Surroundings): Promise<void> {
-  await loadRows(clickhouse);
-  await loadEditions(pool);
+  const stop = () => around.stop().finally(archive.remove);
+  return { around: { ...around, stop }, caller };
 }
 
 /** The rows of all registers, as one ClickHouse server has them. */
@@ -81,11 +80,19 @@ export async function loadRows(clickhouse: ClickHouseClient): Promise<void> {
   ]);
 }
 
-export async function loadEditions(pool: Pool): Promise<void> {
-  await insertEdition(pool, { number: 1, fechaDato: '2026-11-25' });
-  await insertEdition(pool, { number: 2, fechaDato: '2026-11-26' });
-  for (const register of registerNames.filter((name) => name !== 'padron_reducido'))
-    await insertEdition(pool, { register, number: 1, fechaDato: '2026-11-20' });
+/** @param archive gets the editions' change files, for tests that read them */
+export async function loadEditions(pool: Pool, archive: TestArchive | null = null): Promise<void> {
+  const dates = { padron_reducido: ['2026-11-25', '2026-11-26'] } as Partial<Record<RegisterName, string[]>>;
+  for (const register of registerNames) {
+    const days = dates[register] ?? ['2026-11-20'];
+    const cells = registers[register].columns.map(() => '-');
+    const states = days.map((day) => new Map([company, person].map((ruc) => [ruc, [day, ...cells.slice(1)]])));
+    for (const [at, changes] of historyOf(register, states).entries()) {
+      const number = at + 1;
+      const changeFile = archive === null ? {} : { changeFile: await archive.put(register, number, changes) };
+      await insertEdition(pool, { register, number, fechaDato: days[at]!, ...changeFile });
+    }
+  }
 }
 
 /** Writes an event of a list, as the watch consumer does. */

@@ -15,7 +15,7 @@ const keywords = new Set(
     'properties required additionalProperties items',
   ].flatMap((line) => line.split(' ')),
 );
-const formats = new Set(['date', 'date-time', 'uuid', 'int64']);
+const formats = new Set(['date', 'date-time', 'uuid', 'int64', 'binary']);
 const types = new Set(['string', 'integer', 'number', 'boolean', 'array', 'object']);
 const int32 = 2 ** 31 - 1;
 

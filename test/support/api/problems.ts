@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultRetentionRule, removeExpired } from '../../../pipelines/webhooks/retention.ts';
 import type { ProblemCode } from '../../../schemas/http/problem.ts';
+import { registerNames } from '../../../schemas/registers.ts';
 import { insertList, writeChanges } from '../watch/events.ts';
 import { sandboxToken, strangerToken } from './calendar-app.ts';
 import { company, person, unknownCompany } from './loaded-api.ts';
@@ -46,6 +47,23 @@ const withToken = (code: ProblemCode, token: string | null): Provocation => ({
   code,
   request: ({ around }) => requestsOf(around.api.url, token)(`/id/v1/ruc/${company}`),
 });
+
+const ofFile = (code: ProblemCode, headers: Record<string, string>): Provocation => ({
+  code,
+  async request({ around }) {
+    const by = await makeCaller(around.pool, around.api.url, { plan: 'empresa' });
+    return by.request('/id/v1/ediciones/padron_reducido/2/cambios', { headers });
+  },
+});
+
+/** Sends all requests at once, and returns the answer that has the status. */
+async function refusedOf(around: Surroundings, targets: readonly string[], status: number): Promise<Response> {
+  const by = await makeCaller(around.pool, around.api.url, { plan: 'empresa' });
+  const answers = await Promise.all(targets.map((target) => by.request(target)));
+  const refused = answers.find((answer) => answer.status === status) ?? answers[0]!;
+  for (const answer of answers) if (answer !== refused) await answer.body?.cancel();
+  return refused;
+}
 
 /**
  * Every code except peticion_incompleta, which takes half a minute (test/unit/api/malformed.test.ts). Requests that
@@ -170,6 +188,27 @@ export const provocations: readonly Provocation[] = [
         [by.accountId],
       );
       return by.request(`${events}/stream`);
+    },
+  },
+  ofFile('formato_no_disponible', { accept: 'text/csv' }),
+  ofFile('rango_no_satisfacible', { range: 'bytes=1000000-' }),
+  {
+    code: 'demasiadas_descargas',
+    async request({ around }) {
+      // All wait for a file that is not made yet.
+      return await refusedOf(around, Array(9).fill('/id/v1/ediciones/padron_reducido/1/cambios'), 429);
+    },
+  },
+  {
+    code: 'edicion_en_preparacion',
+    async request({ around }) {
+      // More files than an account may have made at once.
+      const others = registerNames.filter((register) => register !== 'padron_reducido');
+      return await refusedOf(
+        around,
+        others.map((register) => `/id/v1/ediciones/${register}/1/cambios`),
+        503,
+      );
     },
   },
   {

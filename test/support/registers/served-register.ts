@@ -37,6 +37,8 @@ export interface TestEdition {
   sha256?: string;
   /** A correction has no publication. */
   corrects?: number;
+  /** The change file, where a test reads it; otherwise a name that no archive has. */
+  changeFile?: { sha256: string; changes: number };
   /** True if the edition wrote every row, including unchanged ones. */
   isFull?: boolean;
 }
@@ -52,13 +54,17 @@ export async function insertEdition(pool: Pool, edition: TestEdition): Promise<v
   const columns = registers[register].columns.map(({ name }) => name);
   const counts = { baseline: isFull ? 1 : 0 };
   const { publishedAt = `${fechaDato}T07:38:00Z` } = edition;
+  const { changeFile = { sha256: 'cd'.repeat(32), changes: counts.baseline } } = edition;
   const materialisedAt = edition.materialisedAt === undefined ? `${fechaDato}T09:00:00Z` : edition.materialisedAt;
   const publication = corrects === null ? await insertPublication(pool, { ...edition, register, publishedAt }) : null;
   await pool.query(
     `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
        change_file_sha256, parser_version, columns, changes, counts, publicada_at, materializada_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, $9, ($10::jsonb->>'baseline')::bigint, $10, $6, $8)`,
-    [register, number, publication, corrects, fechaDato, publishedAt, 'cd'.repeat(32), materialisedAt, columns, counts],
+     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, $9, $11, $10, $6, $8)`,
+    [
+      ...[register, number, publication, corrects, fechaDato, publishedAt, changeFile.sha256, materialisedAt],
+      ...[columns, counts, changeFile.changes],
+    ],
   );
 }
 

@@ -13,7 +13,7 @@ Takes `root`, `component`, `own` (the component's values) and, in consumers, `re
 {{- $fixed = merge $fixed (dict "HEALTH_HOST" "0.0.0.0" "HEALTH_PORT" "9090") -}}
 {{- $fixed = merge $fixed (dict "STOP_DEADLINE_MS" (mul (int .root.Values.stopDeadlineSeconds) 1000)) -}}
 {{- end -}}
-{{- if eq .component "worker" -}}
+{{- if has .component (list "api" "worker") -}}
 {{- $fixed = merge $fixed (dict "WORK_DIR" "/var/lib/padron/work") -}}
 {{- end -}}
 {{- with .root.Values.clickhouse.replicas -}}
@@ -67,7 +67,7 @@ resources:
 volumeMounts:
   - name: tmp
     mountPath: /tmp
-{{- if eq .component "worker" }}
+{{- if has .component (list "api" "worker") }}
   - name: work
     mountPath: /var/lib/padron/work
 {{- end }}
@@ -86,7 +86,7 @@ volumeMounts:
 - name: tmp
   emptyDir:
     sizeLimit: 128Mi
-{{- if eq .component "worker" }}
+{{- if has .component (list "api" "worker") }}
 - name: work
   emptyDir:
     sizeLimit: {{ .own.workDirSizeLimit }}

@@ -60,7 +60,7 @@
 
 {{- define "padron.validate-settings" -}}
 {{- $fixed := dict
-  "HTTP_HOST" "" "HTTP_PORT" "service.port" "HEALTH_HOST" "" "HEALTH_PORT" "" "WORK_DIR" "worker.workDirSizeLimit"
+  "HTTP_HOST" "" "HTTP_PORT" "service.port" "HEALTH_HOST" "" "HEALTH_PORT" "" "WORK_DIR" "api.workDirSizeLimit or worker.workDirSizeLimit"
   "STOP_DEADLINE_MS" "stopDeadlineSeconds" "STOP_DRAIN_MS" "api.drainSeconds" "CLICKHOUSE_REPLICAS" "clickhouse.replicas" "CLICKHOUSE_REPLICA" "clickhouse.replicas" -}}
 {{- $secret := list "DATABASE_URL" "MIGRATION_DATABASE_URL" "WEBHOOK_SECRET_KEYS" "AUDIT_HMAC_KEY" "KAFKA_SASL_PASSWORD"
   "KAFKA_OAUTH_CLIENT_SECRET" "SCHEMA_REGISTRY_PASSWORD" "SCHEMA_REGISTRY_TOKEN" "TEMPORAL_API_KEY" "CLICKHOUSE_PASSWORD"

@@ -23,7 +23,7 @@ import { padronReducido } from '../../../../schemas/registers.ts';
 import { inventedRuc } from '../../../support/engines/stream.ts';
 import { type CliStage, insertEdition, insertPublication, makeCliStage } from '../../../support/process/cli-stage.ts';
 import { runPadron, startPadron } from '../../../support/process/command.ts';
-import { changesBetween, type State, writeChanges } from '../../../unit/pipelines/replay/change-files.ts';
+import { changesBetween, type State, writeChanges } from '../../../support/registers/change-files.ts';
 
 // `padron replay --out` as a process: what becomes of files, links, devices and other runs.
 const register = 'padron_reducido';

@@ -10,8 +10,8 @@ import { lastFullOf } from '../../../../pipelines/replay/plan.ts';
 import type { EditionFile } from '../../../../pipelines/replay/types.ts';
 import { type RegisterName, registers } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';
+import { changesBetween, type State, writeChanges } from '../../../support/registers/change-files.ts';
 import { RowBinaryReader } from '../consumers/row-binary-reader.ts';
-import { changesBetween, type State, writeChanges } from './change-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'padron-fold-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

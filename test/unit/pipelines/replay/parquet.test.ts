@@ -9,7 +9,7 @@ import { writeOutputFile } from '../../../../pipelines/replay/output-file.ts';
 import type { SelectedEdition } from '../../../../pipelines/replay/plan.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { checkDigit } from '../../../../schemas/ruc.ts';
-import { changesBetween, type State, writeChanges } from './change-files.ts';
+import { changesBetween, type State, writeChanges } from '../../../support/registers/change-files.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'padron-export-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { ContainerWriter } from '../../../../pipelines/changes/container-writer.ts';
-import { avroType, type Change, schemaText } from '../../../../pipelines/changes/record.ts';
-import type { EditionFile } from '../../../../pipelines/replay/types.ts';
-import { type RegisterName, registers } from '../../../../schemas/registers.ts';
+import { ContainerWriter } from '../../../pipelines/changes/container-writer.ts';
+import { avroType, type Change, schemaText } from '../../../pipelines/changes/record.ts';
+import type { EditionFile } from '../../../pipelines/replay/types.ts';
+import { type RegisterName, registers } from '../../../schemas/registers.ts';
 
 /** Keys and cells in the order of the columns. */
 export type State = Map<string, readonly string[]>;
