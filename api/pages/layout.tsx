@@ -29,6 +29,14 @@ function Document({ view }: { view: View }) {
         <title>{`${view.title} · Padrón`}</title>
         <link rel="icon" type="image/svg+xml" href={asset('icono.svg')} />
         <link rel="stylesheet" href={asset('padron.css')} />
+        {view.feed && (
+          <link
+            rel="alternate"
+            type="application/atom+xml"
+            title={view.feed.title}
+            href={`${prefix}${view.feed.path}`}
+          />
+        )}
         <script type="module" src={asset('copy.js')} />
       </head>
       <body>

@@ -12,6 +12,8 @@ export interface View {
   body: ComponentChildren;
   /** 200 if omitted, or 422 when a form is shown again with its errors. */
   status?: number;
+  /** An Atom feed of what the page shows, which readers of news find in the page's head. */
+  feed?: { title: string; path: `/${string}` };
 }
 
 /** Leads the browser to another of our pages. After a form it does so with GET, so that a reload repeats no act. */

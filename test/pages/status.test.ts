@@ -39,6 +39,10 @@ test('every standing is shown in words, and leads to the register with its chart
   expect(await standingOf('padron_mensual')).toContain('Sin datos todavía');
   expect(await page.textContent('tr:has(a[href="/estado/padron_reducido"])')).toContain('18,341,022');
   await expectGoodLooks(page, 'estado');
+  const feed = await page.getAttribute('link[rel=alternate][type="application/atom+xml"]', 'href');
+  expect(await (await fetch(new URL(feed ?? '', site.url))).text()).toContain(
+    '<title>Padrón: estado de los datos</title>',
+  );
 
   await page.click('a[href="/estado/padron_reducido"]');
   expect(await page.textContent('.facts')).toContain('todas las filas son iguales a las del archivo');

@@ -29,6 +29,7 @@ export function makeStatusPage(dependencies: StatusDependencies): Page<PageReque
     show: ({ origin }) =>
       withStatus(dependencies, (status, now) => ({
         title: 'Estado de los datos',
+        feed: { title: 'Padrón: estado de los datos', path: '/estado.atom' },
         body: <Overview {...{ status, now, origin }} />,
       })),
   };

@@ -158,5 +158,7 @@ function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps): void
     `${paths.endpointsFile === runningEndpointsFile(localDirectory) ? '' : `PADRON_LOCAL_DIR='${directory}' `}npx padron registers`,
   ])
     console.log(`  ${line}`);
-  console.log(`\n  In a browser: ${pc.underline(`${apiUrl}/docs`)}`);
+  console.log(
+    `\n  In a browser: ${['/', '/estado', '/docs'].map((page) => pc.underline(`${apiUrl}${page}`)).join('  ')}`,
+  );
 }
