@@ -9,10 +9,10 @@ import { onStage, publish, type Stage } from './daily.ts';
 import { benchDays } from './daily-files.ts';
 import { seed } from './diff.ts';
 import { describeMachine } from './figures.ts';
-import { type Connection, openConnection } from './look-up-callers.ts';
 import { unlimitedToken } from './own-stack.ts';
 import { ProcessWatch } from './process-watch.ts';
 import { SoakSamples } from './soak-samples.ts';
+import { type SteadyCalls, startSteadyCallers } from './steady-callers.ts';
 
 const folder = resolve('.local/bench/soak');
 const sampleMs = 5_000;
@@ -24,11 +24,6 @@ const judgedFromMs = 20 * 60_000;
 interface Company {
   ruc: string;
   name: string;
-}
-
-interface Calls {
-  answered: number;
-  wrong: number;
 }
 
 /**
@@ -74,15 +69,18 @@ async function load(
   const pick = () => sample[Math.floor(Math.random() * sample.length)]!;
   const lookUp = () => {
     const { ruc } = pick();
-    return { target: `/id/v1/ruc/${ruc}`, expected: `"data":{"ruc":"${ruc}"` };
+    return { target: `/id/v1/ruc/${ruc}`, isRight: (answer: string) => answer.includes(`"data":{"ruc":"${ruc}"`) };
   };
   const search = () => {
     const { name } = pick();
-    return { target: `/id/v1/ruc/buscar?${new URLSearchParams({ q: name })}`, expected: '"success":true' };
+    const target = `/id/v1/ruc/buscar?${new URLSearchParams({ q: name })}`;
+    return { target, isRight: (answer: string) => answer.includes('"success":true') };
   };
+  const { apiUrl } = stage.chain.product;
+  const head = `Authorization: Bearer ${token}\r\n`;
   const callers = [
-    ...callersOf(stage.chain.product.apiUrl, token, end, rates.lookups, 20, lookUp),
-    ...callersOf(stage.chain.product.apiUrl, token, end, rates.searches, 2, search),
+    ...startSteadyCallers(apiUrl, head, end, { perSecond: rates.lookups, callers: 20 }, lookUp),
+    ...startSteadyCallers(apiUrl, head, end, { perSecond: rates.searches, callers: 2 }, search),
   ];
   let deliveries = 0;
   let late = 0;
@@ -95,7 +93,7 @@ async function load(
   }
   end.at = 0;
   const calls = await Promise.all(callers);
-  const total = (of: keyof Calls) => calls.reduce((sum, each) => sum + each[of], 0);
+  const total = (of: Exclude<keyof SteadyCalls, 'latencies'>) => calls.reduce((sum, each) => sum + each[of], 0);
   const cpu = [...watch.stop()].map(([name, { cpuSeconds }]) => `${name} ${cpuSeconds.toFixed(0)}`);
   const { curves, growing } = samples.stop();
   console.log(`\n${total('answered')} answers, ${total('wrong')} wrong; ${deliveries} deliveries, each once`);
@@ -115,33 +113,6 @@ async function announce(stage: Stage, day: PublishedDay): Promise<number> {
     [ids],
   );
   return (await stage.watchers.allDeliveries(day.daily.changes, rows[0]!)).deliveries;
-}
-
-/** Starts callers that together send `perSecond` requests, evenly, until the end. A slow answer delays only its caller. */
-function callersOf(
-  url: string,
-  token: string,
-  end: { at: number },
-  perSecond: number,
-  count: number,
-  next: () => { target: string; expected: string },
-): Promise<Calls>[] {
-  const { hostname, port } = new URL(url);
-  const head = `HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-  return Array.from({ length: count }, async (_, number) => {
-    const connection: Connection = await openConnection(hostname, Number(port));
-    const calls = { answered: 0, wrong: 0 };
-    const pauseMs = (1_000 * count) / perSecond;
-    for (let dueAt = Date.now() + (pauseMs * number) / count; Date.now() < end.at; dueAt += pauseMs) {
-      await sleep(Math.max(0, dueAt - Date.now()));
-      const { target, expected } = next();
-      const answer = await connection.ask(`GET ${target} ${head}`);
-      calls.answered += 1;
-      if (!answer.startsWith('HTTP/1.1 200') || !answer.includes(expected)) calls.wrong += 1;
-    }
-    connection.socket.destroy();
-    return calls;
-  });
 }
 
 /** Companies that the register keeps on all days. Only those with even indices change, and they are never deleted. */

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openConnection } from './look-up-callers.ts';
+
+export interface SteadyCalls {
+  answered: number;
+  wrong: number;
+  /** Milliseconds from when each request was due to its answer, so that a slow answer counts for those it delays. */
+  latencies: number[];
+}
+
+/**
+ * Starts callers that together send `perSecond` requests, evenly, until `end.at`. A slow answer delays only its caller.
+ * @param headers lines of the request's head, each with its line end
+ * @param next what to ask for, and how its answer, with head and body, is judged
+ */
+export function startSteadyCallers(
+  url: string,
+  headers: string,
+  end: { readonly at: number },
+  { perSecond, callers }: { perSecond: number; callers: number },
+  next: () => { target: string; isRight: (answer: string) => boolean },
+): Promise<SteadyCalls>[] {
+  const { hostname, port } = new URL(url);
+  const head = `HTTP/1.1\r\nHost: ${hostname}:${port}\r\n${headers}\r\n`;
+  return Array.from({ length: callers }, async (_, number) => {
+    const connection = await openConnection(hostname, Number(port));
+    const calls: SteadyCalls = { answered: 0, wrong: 0, latencies: [] };
+    const pauseMs = (1_000 * callers) / perSecond;
+    for (let dueAt = Date.now() + (pauseMs * number) / callers; Date.now() < end.at; dueAt += pauseMs) {
+      await sleep(Math.max(0, dueAt - Date.now()));
+      const { target, isRight } = next();
+      const answer = await connection.ask(`GET ${target} ${head}`);
+      calls.answered += 1;
+      calls.latencies.push(Date.now() - dueAt);
+      if (!answer.startsWith('HTTP/1.1 200') || !isRight(answer)) calls.wrong += 1;
+    }
+    connection.socket.destroy();
+    return calls;
+  });
+}
