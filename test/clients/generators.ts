@@ -149,6 +149,13 @@ const runTypescript = (job: Job) =>
     cwd: repositoryRoot,
   });
 
+/** The generator knows neither type of the files of changes, and leaves out an operation with an unknown one. */
+const pythonClientConfig = `post_hooks: []
+content_type_overrides:
+  application/x-ndjson: application/octet-stream
+  application/vnd.apache.parquet: application/octet-stream
+`;
+
 const orvalOptions = (job: Job) => `export default {
   fetch: { input: ${JSON.stringify(job.document)}, output: { target: 'client.ts', client: 'fetch', mode: 'single' } },
   zod: { input: ${JSON.stringify(job.document)}, output: { target: 'zod.ts', client: 'zod', mode: 'single' } },
@@ -164,7 +171,7 @@ export const generators: readonly Generator[] = [
     name: 'openapi-python-client',
     version: versions['openapi-python-client'],
     generate: (job) => {
-      writeFileSync(path.join(job.folder, 'config.yml'), 'post_hooks: []\n');
+      writeFileSync(path.join(job.folder, 'config.yml'), pythonClientConfig);
       const options = ['--meta', 'none', '--fail-on-warning', '--overwrite', '--config', 'config.yml'];
       const to = ['--path', job.document, '--output-path', 'padron_client'];
       return python(['-m', 'openapi_python_client', 'generate', ...to, ...options], here(job));
