@@ -78,10 +78,12 @@ async function load(
   };
   const { apiUrl } = stage.chain.product;
   const head = `Authorization: Bearer ${token}\r\n`;
-  const callers = [
+  const callers = Promise.all([
     ...startSteadyCallers(apiUrl, head, end, { perSecond: rates.lookups, callers: 20 }, lookUp),
     ...startSteadyCallers(apiUrl, head, end, { perSecond: rates.searches, callers: 2 }, search),
-  ];
+  ]);
+  // When an edition fails, the product is stopped. The callers' broken connections must not hide the reason.
+  callers.catch(() => undefined);
   let deliveries = 0;
   let late = 0;
   for (const [index, day] of days.entries()) {
@@ -92,7 +94,7 @@ async function load(
     await sleep(Math.max(0, nextAt - Date.now()));
   }
   end.at = 0;
-  const calls = await Promise.all(callers);
+  const calls = await callers;
   const total = (of: Exclude<keyof SteadyCalls, 'latencies'>) => calls.reduce((sum, each) => sum + each[of], 0);
   const cpu = [...watch.stop()].map(([name, { cpuSeconds }]) => `${name} ${cpuSeconds.toFixed(0)}`);
   const { curves, growing } = samples.stop();

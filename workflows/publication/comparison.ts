@@ -47,7 +47,8 @@ const countsSchema = z.object({
    * for registers that make no events.
    */
   notices: count.optional(),
-  watchedCompanies: count.optional(),
+  /** Members of all watch lists then. Editions of older releases have their number of companies instead. */
+  listMembers: count.optional(),
 });
 type Counts = z.output<typeof countsSchema>;
 
@@ -159,12 +160,12 @@ function kindFacts(kind: 'company' | 'other', counts: Counts, usual: readonly Co
 }
 
 function noticeFacts(counts: Counts, usual: readonly Counts[]): NoticeFacts | null {
-  const { notices, watchedCompanies } = counts;
-  if (notices === undefined || watchedCompanies === undefined) return null;
-  const usualPerCompany = usual.flatMap((then) =>
-    then.notices === undefined || !then.watchedCompanies ? [] : [then.notices / then.watchedCompanies],
+  const { notices, listMembers: members } = counts;
+  if (notices === undefined || members === undefined) return null;
+  const usualPerMember = usual.flatMap((then) =>
+    then.notices === undefined || !then.listMembers ? [] : [then.notices / then.listMembers],
   );
-  return { notices, watchedCompanies, usualPerCompany };
+  return { notices, members, usualPerMember };
 }
 
 /** New rows count as changed, because many new rows at once are as doubtful as many rewritten rows. */

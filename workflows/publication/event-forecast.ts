@@ -12,7 +12,8 @@ export interface EventCounts {
    * each field that differs from the RUC's last known row. This count does not read last known rows.
    */
   notices: number;
-  watchedCompanies: number;
+  /** Members of all watch lists. A company counts once for each list that it is on. */
+  listMembers: number;
 }
 
 /**
@@ -29,8 +30,8 @@ export async function countEvents(
 ): Promise<EventCounts | null> {
   const register = registers[name];
   if (!makesEvents(register)) return null;
-  const counts = { notices: 0, watchedCompanies: await countWatched(pool) };
-  if (counts.watchedCompanies === 0) return counts;
+  const counts = { notices: 0, listMembers: await countMembers(pool) };
+  if (counts.listMembers === 0) return counts;
   const file = await openChangeFile(changeFile);
   try {
     for await (const block of file.blocks()) {
@@ -60,13 +61,13 @@ async function eventsOfBlock(pool: Pool, register: Register, block: ChangeBlock)
   return notices;
 }
 
-async function countWatched(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ companies: number }>({
-    name: 'watched-companies',
-    text: `SELECT count(DISTINCT m.ruc) AS companies FROM watch_member m JOIN watch_list l ON l.id = m.list_id
+async function countMembers(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ members: number }>({
+    name: 'list-members',
+    text: `SELECT count(*) AS members FROM watch_member m JOIN watch_list l ON l.id = m.list_id
       WHERE l.deleted_at IS NULL`,
   });
-  return rows[0]!.companies;
+  return rows[0]!.members;
 }
 
 /** Returns those of the given companies that are watched, each with the number of lists that contain it. */

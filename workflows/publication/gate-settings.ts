@@ -20,7 +20,10 @@ export interface GateSettings {
   maxDeletedShare: number;
   /** How far a column's share of empty cells may move from one edition to the next. */
   maxEmptyShareMove: number;
-  /** Largest number of events per watched company, as a multiple of the last editions' median. */
+  /**
+   * Largest number of events per member of a watch list, as a multiple of the last editions' median. The limit is at
+   * least `maxColumnChangedShare`. With 0, it is always that share.
+   */
   noticesMedianFactor: number;
   /** A gate on rows, cells or events passes if fewer than this are affected: a share of so few means nothing. */
   minAffectedRows: number;
@@ -53,6 +56,7 @@ export const smallListGates: GateSettings = {
   maxChangedShare: 0.2,
   maxColumnChangedShare: 0.2,
   changedMedianFactor: 0,
+  noticesMedianFactor: 0,
   maxDeletedShare: 0.2,
   maxEmptyShareMove: 0.2,
 };

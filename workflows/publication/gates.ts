@@ -27,9 +27,10 @@ export interface ColumnFacts {
 export interface NoticeFacts {
   /** Events that the edition would make over all watch lists. */
   notices: number;
-  watchedCompanies: number;
-  /** Events per watched company in the last editions, in any order. Editions without watched companies are left out. */
-  usualPerCompany: readonly number[];
+  /** Members of all watch lists. A company counts once for each list that it is on. */
+  members: number;
+  /** Events per member in the last editions, in any order. Editions without members are left out. */
+  usualPerMember: readonly number[];
 }
 
 export interface GateFacts {
@@ -173,15 +174,16 @@ function keptGate(keptCells: number, rows: number, settings: GateSettings): Gate
 }
 
 /**
- * Compares the number of events per watched company with that of the last editions. The total number would not do: it
- * grows with the watch lists, so a customer's new long list could stop the register. The gate passes if none of the
- * last editions had watched companies.
+ * Compares the number of events per member of a list with that of the last editions. The total number would not do: it
+ * grows with the watch lists, so a customer's new long list could stop the register. Where the median is small, as in
+ * lists that change in batches, the limit is the share of companies in which a column may change. The gate passes if
+ * none of the last editions had members.
  */
-function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
-  const known = usualPerCompany.slice(0, settings.medianEditions);
-  const usual = median(known) * watchedCompanies;
-  const limit = Math.max(settings.minAffectedRows, Math.ceil(settings.noticesMedianFactor * usual));
-  const text = `it would make ${notices} notices over ${watchedCompanies} watched companies`;
+function noticesGate({ notices, members, usualPerMember }: NoticeFacts, settings: GateSettings): GateResult {
+  const known = usualPerMember.slice(0, settings.medianEditions);
+  const share = Math.max(settings.maxColumnChangedShare, settings.noticesMedianFactor * median(known));
+  const limit = Math.max(settings.minAffectedRows, Math.ceil(share * members));
+  const text = `it would make ${notices} notices over ${members} members of watch lists`;
   return {
     gate: 'notices',
     value: notices,

@@ -70,7 +70,7 @@ describe('notices that an edition would make', () => {
     });
     expect(day).toMatchObject({ state: 'publicada' });
     const { counts } = (await findEdition(harness.pool, register, day.edition!))!;
-    expect(counts).toMatchObject({ deleted: 4, updated: 1, notices: 6, watchedCompanies: watched });
+    expect(counts).toMatchObject({ deleted: 4, updated: 1, notices: 6, listMembers: 2 * watched });
     expect(day.gates.find(({ gate }) => gate === 'notices')).toMatchObject({
       value: 6,
       passed: true,
@@ -78,15 +78,15 @@ describe('notices that an edition would make', () => {
     });
   });
 
-  it('more than ten times the usual stop the publication, though no share of rows does', async () => {
+  it('about more than a fifth of the members stop the publication, though no share of rows does', async () => {
     const flood = await publish((list) => {
-      for (let number = 100; number < 160; number += 1) list.delete(number);
+      for (let number = 100; number < 360; number += 1) list.delete(number);
     });
     expect(flood).toMatchObject({ state: 'en_cuarentena' });
-    expect(flood.state_reason).toBe('gates: it would make 120 notices over 1000 watched companies (limit 100)');
+    expect(flood.state_reason).toBe('gates: it would make 520 notices over 2000 members of watch lists (limit 400)');
     // The next file is judged alone: a publication that waits for an operator holds nothing back.
     const calm = await publish((list) => {
-      for (let number = 100; number < 160; number += 1) list.set(number, `EMPRESA DE PRUEBA ${number}`);
+      for (let number = 100; number < 360; number += 1) list.set(number, `EMPRESA DE PRUEBA ${number}`);
       list.delete(5);
     });
     expect(calm).toMatchObject({ state: 'publicada' });

@@ -3,6 +3,7 @@ import {
   dailyRegisterGates,
   type GateSettings,
   gatesByRegister,
+  smallListGates,
 } from '../../../../workflows/publication/gate-settings.ts';
 import { checkGates, failureText, type GateFacts, median } from '../../../../workflows/publication/gates.ts';
 
@@ -28,7 +29,7 @@ function normalDay(): GateFacts & { previous: NonNullable<GateFacts['previous']>
         { column: 'ubigeo', emptyBefore: 870_000, emptyNow: 870_100, changedCompanies: null, usualChangedShares: [] },
       ],
       keptCells: 3,
-      notices: { notices: 250, watchedCompanies: 10_000, usualPerCompany: [0.02, 0.03, 0.04] },
+      notices: { notices: 250, members: 10_000, usualPerMember: [0.02, 0.03, 0.04] },
     },
   };
 }
@@ -109,19 +110,37 @@ describe('gates', () => {
     expect(failing(facts)).toEqual([]);
     notices.notices = 3_001;
     expect(failing(facts)).toEqual(['notices']);
-    // A customer's new long list raises the limit on the same day, since the limit is per watched company.
-    notices.watchedCompanies = 20_000;
+    // A customer's new long list raises the limit on the same day, since the limit is per member of a list.
+    notices.members = 20_000;
     expect(failing(facts)).toEqual([]);
   });
 
   it('never stop fewer than a hundred events, nor the first events of a register', () => {
     const facts = normalDay();
-    facts.previous.notices = { notices: 99, watchedCompanies: 5_000, usualPerCompany: [0, 0, 0] };
+    facts.previous.notices = { notices: 99, members: 5_000, usualPerMember: [0, 0, 0] };
     expect(failing(facts)).toEqual([]);
     facts.previous.notices.notices = 101;
     expect(failing(facts)).toEqual(['notices']);
-    facts.previous.notices.usualPerCompany = [];
+    facts.previous.notices.usualPerMember = [];
     expect(failing(facts)).toEqual([]);
+  });
+
+  it('let a new long list make notices although the last editions made none', () => {
+    const facts = normalDay();
+    facts.previous.notices = { notices: 140, members: 100_000, usualPerMember: [0, 0, 0] };
+    expect(failing(facts)).toEqual([]);
+    facts.previous.notices.notices = 1_001;
+    expect(failing(facts)).toEqual(['notices']);
+  });
+
+  it('let small lists make as many notices as a change of a fifth of the list makes, after months without any', () => {
+    const notices = { notices: 114, members: 722, usualPerMember: [0, 0, 0] };
+    const facts = normalDay();
+    facts.previous.notices = notices;
+    const passed = () => checkGates(facts, smallListGates).find(({ gate }) => gate === 'notices')!.passed;
+    expect(passed()).toBe(true);
+    notices.notices = 146;
+    expect(passed()).toBe(false);
   });
 
   it('leave out what cannot be compared: empty cells under another parser, events of a register that makes none', () => {
@@ -212,7 +231,7 @@ describe('gates', () => {
         kinds: [{ kind: 'company', previousRows: 300, changed: 99, deleted: 60, usualChangedShares: [] }],
         columns: [{ column: 'estado', emptyBefore: 0, emptyNow: 99, changedCompanies: 99, usualChangedShares: [] }],
         keptCells: 3,
-        notices: { notices: 99, watchedCompanies: 300, usualPerCompany: [0] },
+        notices: { notices: 99, members: 300, usualPerMember: [0] },
       },
     };
     expect(failing(facts)).toEqual([]);
