@@ -13,12 +13,14 @@ import { processNames } from '../../deploy/local/product.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { KillableReceiver } from '../support/delivery/killable-receiver.ts';
 import {
+  archiveLastWal,
   archiveWal,
   baseBackup,
+  type KeptServer,
   onServer,
   type PostgresServer,
+  recoverServer,
   startServer,
-  unpackBackup,
 } from '../support/engines/postgres-servers.ts';
 import { numberOption } from '../support/process/named-runs.ts';
 import { keyRingText } from '../support/watch/harness.ts';
@@ -36,12 +38,10 @@ export interface RestoreReport {
   faults: string[];
 }
 
-/** What an operator keeps on other machines: base backup, WAL, a copy of the archive, passwords and secrets. */
-interface Kept {
-  base: string;
-  wal: string;
+/** What an operator keeps on other machines besides the two secrets. */
+interface Kept extends KeptServer {
+  /** Copy of the archive. */
   archive: string;
-  credentials: string;
 }
 
 const settleMs = 300_000;
@@ -74,13 +74,10 @@ class Drill {
     this.#directory = directory;
     this.#stops = stops;
     this.#log = log;
-    const kept = (name: string) => path.join(directory, 'kept', name);
-    this.#kept = {
-      base: kept('base.tar'),
-      wal: kept('wal'),
-      archive: kept('archive'),
-      credentials: kept('credentials'),
-    };
+    const [base, wal, archive, credentials] = ['base.tar', 'wal', 'archive', 'credentials'].map((name) =>
+      path.join(directory, 'kept', name),
+    ) as [string, string, string, string];
+    this.#kept = { base, wal, archive, credentials };
     for (const folder of [this.#kept.wal, this.#kept.archive]) mkdirSync(folder, { recursive: true });
   }
 
@@ -91,7 +88,9 @@ class Drill {
     writeFileSync(caFile, `${open.caPem}\n${paused.caPem}`);
     const environment = { ...secrets, EGRESS_EXTRA_CA: caFile };
 
-    const primary = await this.#archivingServer();
+    const primary = await startServer(path.join(this.#directory, 'postgres'));
+    this.#stops.push(() => primary.stack.stop());
+    await archiveWal(primary, this.#kept);
     const first = await this.#start('first', environment, { DATABASE_URL: primary.url });
     const pool = makePool(primary.url, 'drill', 2);
     const token = await this.#workUntilDestroyed(first, primary, pool, days, { open, paused });
@@ -101,10 +100,13 @@ class Drill {
 
     const again = await this.#restore(environment);
     const verified = await this.#step('verify', () => this.#verify(again));
+    for (const { register, equal } of verified) {
+      if (equal !== true) this.#faults.push(`${register} has no edition after the restore`);
+    }
     const restored = makePool(again.environment.DATABASE_URL!, 'drill', 2);
     this.#stops.push(() => restored.end());
     await this.#resume(again, token, paused, expected);
-    await this.#step('PostgreSQL at an earlier moment', () => this.#goBack(expected));
+    await this.#goBack(expected);
     const ledger = await ledgerOf(restored, expected.ids, [...open.arrivals(), ...paused.arrivals()]);
     return {
       steps: this.#steps,
@@ -119,13 +121,6 @@ class Drill {
     const receiver = await KillableReceiver.start(path.join(this.#directory, `${name}.txt`));
     this.#stops.push(() => receiver.kill());
     return receiver;
-  }
-
-  async #archivingServer(): Promise<PostgresServer> {
-    const server = await startServer(path.join(this.#directory, 'postgres'));
-    this.#stops.push(() => server.stack.stop());
-    await archiveWal(server, this.#kept);
-    return server;
   }
 
   async #start(name: string, environment: Record<string, string>, addresses: Record<string, string>): Promise<Chain> {
@@ -154,12 +149,13 @@ class Drill {
 
     // The lists of withholding agents and good taxpayers change first, so deliveries are there before the base backup.
     await chain.publishDay(partOf(days.second, (register) => register !== 'padron_reducido'));
-    await waitUntil(() => receivers.open.arrivals().length > 0, settleMs);
+    await until(() => receivers.open.arrivals().length > 0, 'a delivery arrives');
     const label = 'drill';
     await baseBackup(primary, this.#kept.base, label);
     await padron(['backup', 'record', '--kind', 'base', '--label', label], chain.environment);
     await chain.publishDay(partOf(days.second, (register) => register === 'padron_reducido'));
-    await waitUntil(async () => (await countOf(pool, "estado IN ('pendiente', 'en_curso')")) === 0, settleMs);
+    const areSent = async () => (await countOf(pool, "estado IN ('pendiente', 'en_curso')")) === 0;
+    await until(areSent, 'every delivery is sent or held');
     return chain.token;
   }
 
@@ -175,17 +171,7 @@ class Drill {
     const { rows } = await pool.query<{ id: string }>('SELECT id FROM delivery');
     const held = await countOf(pool, "estado = 'retenida'");
     cpSync(archive, this.#kept.archive, { recursive: true, filter: (file) => path.basename(file) !== 'incoming' });
-    const [{ file }] = (await onServer<{ file: string }>(
-      primary.url,
-      'SELECT pg_walfile_name(pg_switch_wal()) AS file',
-    )) as [{ file: string }];
-    await waitUntil(async () => {
-      const [row] = await onServer<{ is: boolean }>(
-        primary.url,
-        `SELECT coalesce(last_archived_wal >= '${file}', false) AS is FROM pg_stat_archiver`,
-      );
-      return row!.is;
-    }, settleMs);
+    await archiveLastWal(primary);
     const metrics = await (await fetch(`${chain.product.healthUrls.worker}/metrics`)).text();
     for (const kind of ['base', 'wal', 'archive']) {
       if (!metrics.includes(`padron_backup_age_seconds{kind="${kind}"`)) this.#faults.push(`no age of ${kind} backups`);
@@ -206,15 +192,11 @@ class Drill {
   }
 
   async #restore(environment: Record<string, string>): Promise<Chain> {
-    const server = await this.#step('PostgreSQL: base backup and all archived WAL', () =>
-      this.#recover('restored', {}),
-    );
-    return this.#step('empty engines, padron migrate, processes', () =>
-      this.#start('second', environment, {
-        DATABASE_URL: server.url,
-        ARCHIVE_URL: pathToFileURL(this.#kept.archive).href,
-      }),
-    );
+    const server = await this.#step('PostgreSQL: base backup and all archived WAL', () => this.#recover('restored'));
+    const archive = path.join(this.#directory, 'archive');
+    await this.#step('archive: copied back', async () => cpSync(this.#kept.archive, archive, { recursive: true }));
+    const addresses = { DATABASE_URL: server.url, ARCHIVE_URL: pathToFileURL(archive).href };
+    return this.#step('empty engines, padron migrate, processes', () => this.#start('second', environment, addresses));
   }
 
   /** Restores another server to a moment between two writes, as after an operator's mistake. */
@@ -222,24 +204,14 @@ class Drill {
     const earlier = { recovery_target_time: target, recovery_target_action: 'promote' };
     const { url } = await this.#recover('earlier', earlier);
     const accounts = await onServer<{ name: string }>(url, 'SELECT name FROM account');
-    const names = accounts.map(({ name }) => name);
-    if (!names.includes('before the target time'))
-      this.#faults.push('the target time lacks what was written before it');
-    if (names.includes('before the last archived WAL')) this.#faults.push('the target time has what was written later');
+    const has = (name: string) => accounts.some((account) => account.name === name);
+    if (!has('before the target time')) this.#faults.push('the target time lacks what was written before it');
+    if (has('before the last archived WAL')) this.#faults.push('the target time has what was written later');
   }
 
-  async #recover(name: string, target: Record<string, string>): Promise<PostgresServer> {
-    const directory = path.join(this.#directory, name);
-    mkdirSync(directory);
-    cpSync(this.#kept.credentials, path.join(directory, 'credentials.json'));
-    const settings = { restore_command: `cp "${this.#kept.wal}/%f" "%p"`, ...target };
-    await unpackBackup(this.#kept.base, directory, 'recovery.signal', settings);
-    const server = await startServer(directory);
+  async #recover(name: string, target: Record<string, string> = {}): Promise<PostgresServer> {
+    const server = await recoverServer(this.#kept, path.join(this.#directory, name), target);
     this.#stops.push(() => server.stack.stop());
-    await waitUntil(async () => {
-      const [row] = await onServer<{ is: boolean }>(server.url, 'SELECT pg_is_in_recovery() AS is');
-      return !row!.is;
-    }, settleMs);
     return server;
   }
 
@@ -260,7 +232,7 @@ class Drill {
     const { data } = await client.verWebhooks({});
     const webhook = data.find(({ url }) => url.startsWith(paused.origin))!;
     await client.reanudarWebhook({ webhook: webhook.id });
-    await waitUntil(() => new Set(paused.arrivals()).size >= held, settleMs);
+    await until(() => new Set(paused.arrivals()).size >= held, 'every held delivery arrives');
     await sleep(5_000); // a delivery too many would arrive within this time, and the last one is recorded
   }
 
@@ -291,6 +263,10 @@ interface Expected {
   target: string;
 }
 
+async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  if (!(await waitUntil(condition, settleMs))) throw new Error(`not within ${settleMs / 1_000} s: ${what}`);
+}
+
 function partOf(day: PublishedDay, wanted: (register: string) => boolean): PublishedDay {
   return { ...day, files: day.files.filter(({ register }) => wanted(register)) };
 }
@@ -307,21 +283,17 @@ async function countOf(pool: Pool, condition: string): Promise<number> {
 }
 
 /**
- * `--rows N` (100,000, at least 3,000). The drill of deploy/backup/README.md: registers are loaded and deliveries sent, a
- * base backup is made, more is published. Then every engine and folder is destroyed and brought back from base backup,
- * archived WAL and the copy of the archive. Nothing until the last archived WAL may be lost, and `padron verify` must
- * find all equal. Exit code 0 only if nothing differs.
+ * `--rows N` (100,000, at least 3,000). Runs `runRestore` with N taxpayers. Nothing until the last archived WAL may be
+ * lost, and `padron verify` must find all equal. Exit code 0 only if nothing differs.
  */
 export async function run(args: string[]): Promise<void> {
   const startedAt = Date.now();
   const report = await runRestore(numberOption(args, 'rows', 100_000, 3_000), console.log);
   console.table(report.steps);
-  console.table(
-    report.verified.map(({ register, edition, equal, rows, differences }) => ({
-      ...{ register, edition, equal, rows, differences },
-    })),
-  );
+  console.table(report.verified, ['register', 'edition', 'equal', 'rows', 'differences']);
   showLedger(report.ledger);
+  const seconds = report.steps.reduce((sum, step) => sum + step.seconds, 0);
+  console.log(`restored and verified in ${seconds.toFixed(0)} s`);
   console.log(`lost: ${report.lost.length === 0 ? 'nothing' : report.lost.join('; ')}`);
   conclude(report.faults, startedAt);
 }
