@@ -12,6 +12,8 @@ const tables = [
   { table: 'idempotent_answer', until: 'held_until' },
   { table: 'supplier_check', until: 'kept_until' },
   { table: 'console_session', until: 'ends_at' },
+  // The use per day is shown for this month and the last. The rest is kept for questions about a bill.
+  { table: 'quota_day', until: 'day', keptFor: '400 days' },
 ] as const;
 
 /**
@@ -22,13 +24,17 @@ const tables = [
  */
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 
-/** Removes answers that are no longer served, and sessions that have ended. Several processes may call this at the same time and share the rows. */
+/**
+ * Removes answers that are no longer served, sessions that have ended, and old use per day. Several processes may call
+ * this at the same time and share the rows.
+ */
 export async function removeExpired(pool: Pool): Promise<number> {
   let removed = 0;
-  for (const { table, until } of tables) {
+  for (const { table, until, ...more } of tables) {
+    const keptFor = 'keptFor' in more ? more.keptFor : '0';
     const { rowCount } = await pool.query(
       `DELETE FROM ${table} WHERE ctid IN (
-         SELECT ctid FROM ${table} WHERE ${until} < now() ORDER BY ${until} LIMIT ${maxRowsPerTable} FOR UPDATE SKIP LOCKED)`,
+         SELECT ctid FROM ${table} WHERE ${until} < now() - interval '${keptFor}' ORDER BY ${until} LIMIT ${maxRowsPerTable} FOR UPDATE SKIP LOCKED)`,
     );
     removed += rowCount ?? 0;
   }

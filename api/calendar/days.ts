@@ -29,6 +29,12 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(time) && toDate(time / dayMs) === text;
 }
 
+/** The last day of the month of this day. Both are YYYY-MM-DD. */
+export function lastDayOfMonth(date: string): string {
+  const [year, month] = date.split('-').map(Number) as [number, number];
+  return toDate(dayNumberOf(year, month + 1, 0));
+}
+
 export function yearOf(date: string): number {
   return Number(date.slice(0, 4));
 }

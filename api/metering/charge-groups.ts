@@ -3,7 +3,7 @@ import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { type ApiProblem, isUnavailable, storeUnavailable } from '../problems.ts';
-import { chargeAccount, chargeMonths, type Use, unitsLeft, withoutDiskWait } from './ledger.ts';
+import { type ChargeDay, chargeAccount, chargeMonths, type Use, unitsLeft, withoutDiskWait } from './ledger.ts';
 import type { Clock } from './minute-limits.ts';
 
 /**
@@ -30,8 +30,8 @@ export interface ChargeGroupsDependencies {
   pool: Pool;
   log: Logger;
   clock: Clock;
-  /** Returns the first day of the month that is charged now. */
-  month(): string;
+  /** Returns the day and the month that are charged now. */
+  today(): ChargeDay;
   /** Receives an account's use after each charge, and after a charge for which the units did not suffice. */
   learn(accountId: number, month: string, use: Use): void;
   refusalOf(use: Use): ApiProblem;
@@ -115,16 +115,16 @@ export class ChargeGroups {
   }
 
   async #chargeGroup(group: ReadonlyMap<number, Charge[]>): Promise<void> {
-    const { pool, learn, month: monthNow } = this.#dependencies;
-    const month = monthNow();
+    const { pool, learn, today } = this.#dependencies;
+    const day = today();
     const left = new Map(group);
     const chargeIn = (requireWaiting: () => void) =>
       inTransaction(pool, async (client) => {
         const units = new Map([...group].map(([accountId, charges]) => [accountId, unitsOf(charges)]));
-        const charged = await chargeMonths(client, month, units);
+        const charged = await chargeMonths(client, day, units);
         requireWaiting();
         for (const [accountId, use] of charged) {
-          learn(accountId, month, use);
+          learn(accountId, day.month, use);
           for (const { resolve } of group.get(accountId)!) resolve();
           left.delete(accountId);
         }
@@ -139,16 +139,16 @@ export class ChargeGroups {
       for (const { reject } of [...group.values()].flat()) reject(error);
       return;
     }
-    for (const [accountId, charges] of left) void this.#chargeAlone(accountId, month, charges);
+    for (const [accountId, charges] of left) void this.#chargeAlone(accountId, day, charges);
   }
 
   /** Charges an account whose month is used up or has no row yet, or whose row another transaction has locked. */
-  async #chargeAlone(accountId: number, month: string, charges: readonly Charge[]): Promise<void> {
+  async #chargeAlone(accountId: number, day: ChargeDay, charges: readonly Charge[]): Promise<void> {
     const queue: Charge[] = [];
     this.#alone.set(accountId, queue);
     try {
       await giveUpAfter(aloneTimeoutMs, (requireWaiting) =>
-        this.#inSlot(() => this.#chargeFitting(accountId, month, charges, requireWaiting)),
+        this.#inSlot(() => this.#chargeFitting(accountId, day, charges, requireWaiting)),
       );
     } catch (error) {
       // `queue` has the account's charges that came meanwhile. These are refused too: they have waited already, and
@@ -179,7 +179,7 @@ export class ChargeGroups {
    */
   async #chargeFitting(
     accountId: number,
-    month: string,
+    day: ChargeDay,
     all: readonly Charge[],
     requireWaiting: () => void,
   ): Promise<void> {
@@ -188,9 +188,9 @@ export class ChargeGroups {
       requireWaiting();
       charges = await inTransaction(pool, async (client) => {
         await client.query(withoutDiskWait);
-        const { isCharged, use } = await chargeAccount(client, month, accountId, unitsOf(charges));
+        const { isCharged, use } = await chargeAccount(client, day, accountId, unitsOf(charges));
         requireWaiting();
-        learn(accountId, month, use);
+        learn(accountId, day.month, use);
         if (!isCharged) return refuseUnfit(charges, use, refusalOf);
         for (const { resolve } of charges) resolve();
         await answersLeave();

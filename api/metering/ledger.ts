@@ -1,6 +1,12 @@
 import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { storeUnavailable } from '../problems.ts';
 
+/** The day of a charge in Lima, and the first day of its month, both YYYY-MM-DD. */
+export interface ChargeDay {
+  month: string;
+  day: string;
+}
+
 /** What an account has used of a month, and what it has left. */
 export interface Use {
   /** The plan's units of the month. */
@@ -48,14 +54,16 @@ const withSettings = `set_config('synchronous_commit', 'off', true),
 
 /**
  * Charges many accounts in one statement, each for all of its units or none. It takes only the month's units, not
- * prepaid units. Such statements never wait for each other, so they cannot deadlock. The statement leaves out:
+ * prepaid units. Such statements never wait for each other, so they cannot deadlock. The same statement adds to the
+ * use per day. Whoever writes an account's row of a day holds the row of its month, so nobody waits for a day's row.
+ * The statement leaves out:
  * - an account whose month has too few units or no row yet
  * - an account whose row another transaction has locked; otherwise a busy account would delay all others
  * @returns the use of each charged account after the charge
  */
 export async function chargeMonths(
   client: PoolClient,
-  month: string,
+  { month, day }: ChargeDay,
   units: ReadonlyMap<number, number>,
 ): Promise<Map<number, Use>> {
   const { rows } = await client.query<Use & { account_id: number }>({
@@ -69,11 +77,16 @@ export async function chargeMonths(
              JOIN plan p ON p.name = a.plan
              LEFT JOIN account_quota q ON q.account_id = asked.account_id
              WHERE m.used + asked.units <= p.lookups_per_month
-             FOR UPDATE OF m SKIP LOCKED)
-           UPDATE quota_month m SET used = m.used + enough.units
-           FROM enough WHERE m.account_id = enough.account_id AND m.month = $1
-           RETURNING m.account_id, enough.lookups_per_month AS "limit", m.used, enough.prepaid, ${withSettings}`,
-    values: [month, [...units.keys()], [...units.values()]],
+             FOR UPDATE OF m SKIP LOCKED),
+           charged AS (
+             UPDATE quota_month m SET used = m.used + enough.units
+             FROM enough WHERE m.account_id = enough.account_id AND m.month = $1
+             RETURNING m.account_id, enough.units, enough.lookups_per_month AS "limit", m.used, enough.prepaid),
+           of_day AS (
+             INSERT INTO quota_day AS d (account_id, day, units) SELECT account_id, $4::date, units FROM charged
+             ON CONFLICT (account_id, day) DO UPDATE SET units = d.units + EXCLUDED.units)
+           SELECT account_id, "limit", used, prepaid, ${withSettings} FROM charged`,
+    values: [month, [...units.keys()], [...units.values()], day],
   });
   return new Map(rows.map(({ account_id, limit, used, prepaid }) => [account_id, { limit, used, prepaid }]));
 }
@@ -90,7 +103,7 @@ const lockNotAvailable = '55P03';
  */
 export async function chargeAccount(
   client: PoolClient,
-  month: string,
+  { month, day }: ChargeDay,
   accountId: number,
   units: number,
 ): Promise<{ isCharged: boolean; use: Use }> {
@@ -98,7 +111,7 @@ export async function chargeAccount(
     const { rows } = await client.query<Use & { of_month: number; is_charged: boolean }>({
       name: 'quota-charge-account',
       text: chargeAccountText,
-      values: [accountId, month, units],
+      values: [accountId, month, units, day],
     });
     return rows[0];
   };
@@ -119,7 +132,7 @@ export async function chargeAccount(
 
 // The statement locks both rows before it compares their units with the charge, because only a locked row is read as it
 // is now. An unlocked row is read as it was when the statement began. Every charge locks first the row with the prepaid
-// units (account_quota) and then the month's row. With two orders, two charges could deadlock.
+// units (account_quota), then the month's row and then the day's. With two orders, two charges could deadlock.
 const chargeAccountText = `
   WITH held AS (
     SELECT p.lookups_per_month AS "limit", m.used, q.prepaid,
@@ -135,7 +148,10 @@ const chargeAccountText = `
     UPDATE quota_month m SET used = m.used + enough.of_month FROM enough WHERE m.account_id = $1 AND m.month = $2),
   of_prepaid AS (
     UPDATE account_quota q SET prepaid = q.prepaid - ($3 - enough.of_month)
-    FROM enough WHERE q.account_id = $1 AND enough.of_month < $3)
+    FROM enough WHERE q.account_id = $1 AND enough.of_month < $3),
+  of_day AS (
+    INSERT INTO quota_day AS d (account_id, day, units) SELECT $1, $4::date, $3 FROM enough
+    ON CONFLICT (account_id, day) DO UPDATE SET units = d.units + EXCLUDED.units)
   SELECT held.*, EXISTS (SELECT FROM enough) AS is_charged FROM held`;
 
 async function addRows(client: PoolClient, accountId: number, month: string): Promise<void> {

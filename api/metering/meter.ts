@@ -2,10 +2,11 @@ import { Counter, type Registry } from 'prom-client';
 import { within } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
 import type { Caller } from '../accounts/callers.ts';
 import { ApiProblem, isUnavailable, storeUnavailable } from '../problems.ts';
 import { ChargeGroups } from './charge-groups.ts';
-import { chargeAccount, readUse, type Use, unitsLeft } from './ledger.ts';
+import { type ChargeDay, chargeAccount, readUse, type Use, unitsLeft } from './ledger.ts';
 import { type Clock, type Month, monthOf, secondsUntil, systemClock } from './minute-limits.ts';
 
 /** The account that pays for a look-up. */
@@ -60,7 +61,7 @@ export class Meter {
       pool,
       log,
       clock,
-      month: () => this.#monthNow().firstDay,
+      today: () => this.#today(),
       learn: (accountId, month, use) => void this.#learn(accountId, month, use),
       refusalOf: (use) => this.#exhausted(use),
     });
@@ -109,9 +110,9 @@ export class Meter {
    * @throws pg's errors
    */
   async chargeInTransaction(client: PoolClient, { accountId }: Payer, units: number): Promise<void> {
-    const month = this.#monthNow().firstDay;
-    const { isCharged, use } = await chargeAccount(client, month, accountId, units);
-    this.#learn(accountId, month, use);
+    const today = this.#today();
+    const { isCharged, use } = await chargeAccount(client, today, accountId, units);
+    this.#learn(accountId, today.month, use);
     if (!isCharged) throw this.#exhausted(use);
   }
 
@@ -177,6 +178,13 @@ export class Meter {
     const nowMs = this.#clock.wallMs();
     if (nowMs < this.#month.startsAtMs || nowMs >= this.#month.endsAtMs) this.#month = monthOf(nowMs);
     return this.#month;
+  }
+
+  #today(): ChargeDay {
+    // The month is read first. At midnight between two months the day can then only be of the later one, so it is
+    // moved back into the month that is charged.
+    const { firstDay, endsAtMs } = this.#monthNow();
+    return { month: firstDay, day: limaDay(new Date(Math.min(this.#clock.wallMs(), endsAtMs - 1))) };
   }
 
   /** Retry-After is the time to the next month. Repeating earlier helps only if the account gets new units. */

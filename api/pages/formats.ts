@@ -37,3 +37,25 @@ export function limaMoment(at: Date): string {
 export function longDay(day: Date | string): string {
   return days.format(typeof day === 'string' ? new Date(`${day}T12:00:00-05:00`) : day);
 }
+
+const shortDays = new Intl.DateTimeFormat('es-PE', { timeZone: 'America/Lima', day: '2-digit', month: '2-digit' });
+
+/** 27/11 @param day YYYY-MM-DD */
+export function shortDay(day: string): string {
+  return shortDays.format(new Date(`${day}T12:00:00-05:00`));
+}
+
+const minuteMs = 60_000;
+
+/** For how long, to the minute below an hour, else to the hour: 40 minutos, 1 hora, 2 días y 3 horas. */
+export function duration(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / minuteMs));
+  if (minutes < 60) return counted(minutes, 'minuto');
+  const [days, hours] = [Math.floor(minutes / 1_440), Math.floor((minutes % 1_440) / 60)];
+  const parts = [days > 0 && counted(days, 'día'), hours > 0 && counted(hours, 'hora')];
+  return parts.filter((part) => part !== false).join(' y ');
+}
+
+function counted(count: number, unit: string): string {
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}

@@ -27,6 +27,17 @@ beforeAll(async () => {
     [accountId],
   );
 });
+
+/** Sets the use of the last days, the newest last. */
+async function setDailyUse(units: readonly number[]): Promise<void> {
+  await pool.query('DELETE FROM quota_day');
+  await pool.query(
+    `INSERT INTO quota_day (account_id, day, units)
+     SELECT a.id, (now() AT TIME ZONE 'America/Lima')::date - ($1::int - n::int), u
+     FROM account a, unnest($2::bigint[]) WITH ORDINALITY AS use (u, n)`,
+    [units.length, units],
+  );
+}
 afterAll(async () => {
   await site?.stop();
   await pool?.end();
@@ -50,7 +61,18 @@ test('sign in after a mistake, see the month’s use, end the other session, sig
   await page.click('main button');
   expect(page.url()).toBe(`${site.url}/consola/resumen`);
   expect(await page.textContent('.facts')).toContain('12,345 de 100,000');
+  expect(await page.textContent('main')).toContain('Todavía no hay consultas.');
   await expectGoodLooks(page, 'consola-resumen-una-sesion');
+
+  await setDailyUse([812]);
+  await page.reload();
+  expect(await page.textContent('main')).toContain('después del primer día completo');
+  await expectGoodLooks(page, 'consola-resumen-un-dia');
+  await setDailyUse([...Array.from({ length: 20 }, (_, day) => (day % 7 === 0 ? 0 : 900 + day * 31)), 40_000]);
+  await page.reload();
+  expect(await page.textContent('.bars + details')).toContain('40,000');
+  await page.click('summary');
+  await expectGoodLooks(page, 'consola-resumen-uso');
 
   const phone = await browser.open(context);
   await phone.goto(`${site.url}/consola`);

@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { limaDay } from '../../../schemas/lima-time.ts';
+import { toDate, toDayNumber } from '../../calendar/days.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
+import { readDailyUse } from '../../metering/daily-use.ts';
 import { notFound } from '../../problems.ts';
 import { readSummary } from '../../routes/account.ts';
 import { Form } from '../fields.tsx';
@@ -7,10 +10,11 @@ import { longDay, number, share } from '../formats.ts';
 import { type AccountRequest, form, type Page, type Redirect } from '../page.ts';
 import { Facts, Moment, Table } from '../parts.tsx';
 import { endSession, listSessions, type SessionSummary } from '../sessions/sessions.ts';
+import { DailyUse, shownDays } from './daily-use.tsx';
 
-/** `/consola/resumen`: plan, use of the month, and the sessions of the account. */
+/** `/consola/resumen`: plan, use of the month and of each day, and the sessions of the account. */
 export function makeOverviewPage(dependencies: Pick<ApiDependencies, 'pool' | 'now'>): Page<AccountRequest> {
-  const { pool } = dependencies;
+  const { pool, now } = dependencies;
   return {
     forms: {
       terminar: form(z.strictObject({ sesion: z.uuid() }), async ({ sesion }, request: AccountRequest) => {
@@ -21,9 +25,12 @@ export function makeOverviewPage(dependencies: Pick<ApiDependencies, 'pool' | 'n
     },
     done: { terminada: 'La sesión se terminó.' },
     async show({ session }) {
-      const [{ account, summary }, sessions] = await Promise.all([
+      const { accountId } = session.caller;
+      const today = limaDay(now());
+      const [{ account, summary }, days, sessions] = await Promise.all([
         readSummary(dependencies, session.caller),
-        listSessions(pool, session.caller.accountId),
+        readDailyUse(pool, accountId, toDate(toDayNumber(today) - shownDays + 1), today),
+        listSessions(pool, accountId),
       ]);
       return {
         title: 'Resumen',
@@ -31,6 +38,8 @@ export function makeOverviewPage(dependencies: Pick<ApiDependencies, 'pool' | 'n
           <>
             <h1>{account.name}</h1>
             <Account summary={summary} />
+            <h2>Uso por día</h2>
+            <DailyUse days={days} quota={summary.cuota} today={today} />
             <h2>Sesiones abiertas</h2>
             <Sessions sessions={sessions} current={session.id} />
           </>

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { creditUnits } from '../../../../api/accounts/accounts.ts';
+import { readDailyUse } from '../../../../api/metering/daily-use.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
 import { freshMs, type Payer, servedUnchargedMs } from '../../../../api/metering/meter.ts';
 import { monthOf, secondsUntil, systemClock } from '../../../../api/metering/minute-limits.ts';
@@ -31,6 +32,15 @@ async function chargeAll({ meter }: MeterProcess, payer: Payer): Promise<{ charg
   }
 }
 
+/** What was charged on each day, as `day units`. */
+async function unitsPerDay({ accountId }: Payer): Promise<string[]> {
+  const { rows } = await scene.pool.query<{ line: string }>(
+    "SELECT day || ' ' || units AS line FROM quota_day WHERE account_id = $1 ORDER BY day",
+    [accountId],
+  );
+  return rows.map(({ line }) => line);
+}
+
 const expectUsed = (payer: Payer, used: number, month?: string) => expectUsedOf(scene.pool, payer, used, month);
 
 test('four processes, 200 callers at once: exactly the quota is charged, what is not found is free', async () => {
@@ -58,6 +68,8 @@ test('four processes, 200 callers at once: exactly the quota is charged, what is
   await Promise.all(Array.from({ length: 200 }, (_, number) => caller(number)));
   expect([charged, refused]).toEqual([2_000, 200]);
   await expectUsed(payer, 2_000);
+  const perDay = (await unitsPerDay(payer)).map((line) => Number(line.split(' ')[1]));
+  expect(perDay.reduce((sum, units) => sum + units)).toBe(2_000);
 });
 
 test('an account without units is refused before a look-up, at every process, until the end of the month', async () => {
@@ -130,6 +142,20 @@ test('the quota begins anew at midnight in Lima; a look-up counts in the month o
   await expectUsed(payer, 5, '2027-01-01');
   expect(await readUse(scene.pool, payer.accountId, '2026-12-01')).toEqual({ limit: 10, used: 10, prepaid: 4 });
   expect(await readUse(scene.pool, payer.accountId, '2027-01-01')).toEqual({ limit: 10, used: 5, prepaid: 4 });
+  // Prepaid units count in the use of their day.
+  expect(await unitsPerDay(payer)).toEqual(['2026-12-31 16', '2027-01-01 5']);
+  const { accountId } = payer;
+  expect(await readDailyUse(scene.pool, accountId, '2026-12-01', '2027-01-02')).toEqual([
+    { day: '2026-12-31', units: 16 },
+    { day: '2027-01-01', units: 5 },
+    { day: '2027-01-02', units: 0 },
+  ]);
+  expect(await readDailyUse(scene.pool, accountId, '2027-02-01', '2027-02-02')).toEqual([
+    { day: '2027-02-01', units: 0 },
+    { day: '2027-02-02', units: 0 },
+  ]);
+  const unused = await makePayer(scene.pool, 10);
+  expect(await readDailyUse(scene.pool, unused.accountId, '2026-12-01', '2027-01-02')).toEqual([]);
 });
 
 test('a process that dies after its answers and before its commit has charged nobody', async () => {
@@ -143,6 +169,9 @@ test('a process that dies after its answers and before its commit has charged no
   await line.cut();
   const [other] = processes(1) as [MeterProcess];
   expect((await chargeAll(other, payer)).charged).toBe(80);
+  // The three units that nobody was charged for are in no day, either.
+  await expectUsed(payer, 100);
+  expect((await unitsPerDay(payer)).map((line) => line.split(' ')[1])).toEqual(['100']);
   await line.stop();
 });
 
