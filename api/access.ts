@@ -1,3 +1,4 @@
+import type { Pool } from '../pipelines/runtime/postgres.ts';
 import { hasLists } from '../pipelines/watch/lists.ts';
 import {
   type Caller,
@@ -22,28 +23,34 @@ export type AccessDependencies = Pick<ApiDependencies, 'identify' | 'identifyRea
 export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Access, ApiMiddleware>> {
   const { identify, identifyReader, pool, sandboxToken } = dependencies;
   return {
-    free: requireCaller(identify, 'free'),
-    micro: requireCaller(identify, 'micro'),
-    crecimiento: requireCaller(identify, 'crecimiento'),
+    free: requireCaller(identify, 'free', pool),
+    micro: requireCaller(identify, 'micro', pool),
+    crecimiento: requireCaller(identify, 'crecimiento', pool),
     // An account whose plan no longer includes watch lists can still read its lists, but cannot change them.
-    crecimiento_or_lists: requireCaller(identify, 'crecimiento', ({ accountId }) => hasLists(pool, accountId)),
-    empresa: requireCaller(identify, 'empresa'),
+    crecimiento_or_lists: requireCaller(identify, 'crecimiento_or_lists', pool),
+    empresa: requireCaller(identify, 'empresa', pool),
     calendar: requireReader(identifyReader),
     calendar_feed: requireReader(identifyReader, sandboxToken),
   };
 }
 
-/** @param isExcepted resolves with true when a caller may go on although its plan is too low */
-function requireCaller(
-  identify: Identify,
-  plan: PlanName,
-  isExcepted: (caller: Caller) => Promise<boolean> = async () => false,
-): ApiMiddleware {
+/** The kinds of access that depend on the account's plan. */
+export type PlanAccess = Extract<Access, PlanName | 'crecimiento_or_lists'>;
+
+/** @throws ApiProblem plan_insuficiente */
+export async function requireAccess(caller: Caller, access: PlanAccess, pool: Pool): Promise<void> {
+  const plan = access === 'crecimiento_or_lists' ? 'crecimiento' : access;
+  if (caller.planRank >= planRanks[plan]) return;
+  if (access === 'crecimiento_or_lists' && (await hasLists(pool, caller.accountId))) return;
+  requirePlan(caller, plan);
+}
+
+function requireCaller(identify: Identify, access: PlanAccess, pool: Pool): ApiMiddleware {
   return async (context, next) => {
     const caller = await identify(context.req.headers.authorization);
     context.state.caller = caller;
     await context.state.countRequest(accountSubject(caller));
-    if (caller.planRank < planRanks[plan] && !(await isExcepted(caller))) requirePlan(caller, plan);
+    await requireAccess(caller, access, pool);
     return next();
   };
 }

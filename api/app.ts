@@ -37,7 +37,7 @@ export function makeApp(dependencies: ApiDependencies): Koa<RequestState> {
     return secret === null || session === null ? null : { session, secret };
   };
   const pages = makePages({ ...dependencies, site, ask: makeAsk(() => app.callback()) });
-  mountPages(router, pages, { site, assets, findSession: findOpenSession, signInPath });
+  mountPages(router, pages, { site, assets, findSession: findOpenSession, signInPath, pool: dependencies.pool });
   const app = makeKoaApp(router, dependencies, makeProblemPage(site, assets));
   return app;
 }

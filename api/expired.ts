@@ -12,6 +12,7 @@ const tables = [
   { table: 'idempotent_answer', until: 'held_until' },
   { table: 'supplier_check', until: 'kept_until' },
   { table: 'console_session', until: 'ends_at' },
+  { table: 'console_link', until: 'expires_at' },
   // The use per day is shown for this month and the last. The rest is kept for questions about a bill.
   { table: 'quota_day', until: 'day', keptFor: '400 days' },
 ] as const;

@@ -4,10 +4,20 @@ import { limaDay, startOfLimaDay } from '../schemas/lima-time.ts';
 import { type ApiProblem, fieldProblem } from './problems.ts';
 
 /** A kind of list. A cursor contains the kind and the last entry's key, so other kinds of list refuse the cursor. */
-type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos' | 'ediciones';
+type CursorKind =
+  | 'eventos'
+  | 'eventos_previos'
+  | 'listas'
+  | 'miembros'
+  | 'historial'
+  | 'buscar'
+  | 'entregas'
+  | 'avisos'
+  | 'ediciones';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   eventos: /^[0-9]{1,15}$/,
+  eventos_previos: /^[0-9]{1,15}$/,
   listas: /^[0-9]{1,15}$/,
   miembros: /^[0-9]{11}$/,
   avisos: /^[0-9]{1,15}$/,

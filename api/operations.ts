@@ -156,6 +156,7 @@ export const operations = {
   }),
   ...tagged('Cuenta', {
     verCuenta: route('get', '/id/v1/cuenta', 'free', account.verCuenta),
+    crearEnlace: route('post', '/id/v1/cuenta/enlaces', 'free', account.crearEnlace),
   }),
 };
 

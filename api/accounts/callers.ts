@@ -4,7 +4,7 @@ import { limaDay } from '../../schemas/lima-time.ts';
 import { type LastKnownLimits, makeLastKnown } from '../last-known.ts';
 import { ApiProblem, isUnavailable, throwUnavailable } from '../problems.ts';
 import { type ContractDays, contractInForce, openContracts } from './contracts.ts';
-import { readToken, secretMatches } from './tokens.ts';
+import { mustBeNoted, noteUse, readToken, secretMatches } from './tokens.ts';
 
 /** The token of a request, and the account that owns the token. */
 export interface Caller {
@@ -37,10 +37,12 @@ export interface AccountState {
 interface TokenState extends AccountState {
   secret_sha256: Buffer;
   revoked: boolean;
+  /** Whether this use of the token is to be noted. */
+  is_unnoted: boolean;
 }
 
-/** Columns of an AccountState, for a query with the token `t`, its account `a` and the account's plan `p`. */
-export const accountStateColumns = `t.account_id, a.plan, p.rank, p.requests_per_minute, ${openContracts} AS contracts`;
+/** Columns of an AccountState, for a query with the account `a` and its plan `p`. */
+export const accountStateColumns = `a.id AS account_id, a.plan, p.rank, p.requests_per_minute, ${openContracts} AS contracts`;
 
 export function callerOfState(tokenId: string, state: AccountState): Caller {
   return {
@@ -88,6 +90,11 @@ export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
     if (state === null || !secretMatches(token.secret, state.secret_sha256)) throw invalidToken();
     if (state.revoked)
       throw new ApiProblem('token_revocado', 'El token fue revocado. Use otro.', {}, challenge('invalid_token'));
+    if (state.is_unnoted) {
+      state.is_unnoted = false;
+      // Nobody waits for it, and a request does not fail with it. The next process or the next minute tries again.
+      noteUse(pool, token.id).catch(() => {});
+    }
     return callerOfState(token.id, state);
   };
 }
@@ -127,7 +134,7 @@ function challenge(error?: string): Record<string, string> {
 async function readTokenState(pool: Pool, id: string): Promise<TokenState | null> {
   const { rows } = await pool.query<TokenState>({
     name: 'token-state',
-    text: `SELECT t.secret_sha256, t.revoked_at IS NOT NULL AS revoked, ${accountStateColumns}
+    text: `SELECT t.secret_sha256, t.revoked_at IS NOT NULL AS revoked, ${mustBeNoted} AS is_unnoted, ${accountStateColumns}
            FROM token t JOIN account a ON a.id = t.account_id JOIN plan p ON p.name = a.plan
            WHERE t.id = $1`,
     values: [id],

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib';
 import { isCurrent, wholeSecondFrom } from '../conditional.ts';
 import type { ApiContext } from '../request.ts';
+import type { Download } from './page.ts';
 
 // How pages and their files are sent: headers for the browser, compression, caching.
 
@@ -34,6 +35,17 @@ export function sendPage(context: ApiContext, status: number, html: string): voi
   context.set({ ...pageHeaders, 'Cache-Control': 'no-store' });
   context.status = status;
   sendCompressed(context, htmlType, compress(html, true));
+}
+
+/** Sends a file that the browser saves and nobody else may keep. */
+export function sendDownload(context: ApiContext, { fileName, type, text }: Download): void {
+  context.set({
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Disposition': `attachment; filename="${fileName}"`,
+  });
+  context.status = 200;
+  sendCompressed(context, `${type}; charset=utf-8`, compress(text, true));
 }
 
 /** A text in the forms in which it may be sent, with its ETag. */

@@ -12,10 +12,14 @@ interface FormScope {
 }
 const FormContext = createContext<FormScope>({ name: '', filled: null });
 
-/** A form that acts. It is sent to the page that it stands on, or to another page `to`, which has a form of this name. */
+/**
+ * A form that acts. It is sent to the page that it stands on, or to another page `to`, which has a form of this name.
+ * Whoever may not send it does not see it.
+ */
 export function Form({ name, to, of, children, ...more }: FormProps) {
-  const { formToken, refused, prefix } = useSurroundings();
+  const { formToken, refused, prefix, maySend } = useSurroundings();
   if (formToken === null) throw new Error(`the page has the form ${name}, but its entry lists no forms`);
+  if (!maySend(name, to)) return null;
   const filled = refused?.name === name && (of === undefined || refused.typed[of.name] === of.value) ? refused : null;
   return (
     <FormContext.Provider value={{ name: of === undefined ? name : `${name}-${of.value}`, filled }}>
@@ -157,6 +161,30 @@ export function Select({ name, label, hint, value, options }: SelectProps) {
         ))}
       </select>
     </FieldFrame>
+  );
+}
+
+/** Several choices of a list, of which none, some or all may be marked. */
+export function Checks({ name, label, hint, options }: SelectProps) {
+  const { id, typed, error } = useField(name, hint !== undefined);
+  return (
+    <fieldset class="field">
+      <legend>{label}</legend>
+      {hint !== undefined && <p class="hint">{hint}</p>}
+      {error !== undefined && <p class="error">{error}</p>}
+      {options.map((option) => (
+        <label key={option.value} class="check">
+          <input
+            id={`${id}-${option.value}`}
+            type="checkbox"
+            name={name}
+            value={option.value}
+            checked={typed?.split('\n').includes(option.value)}
+          />{' '}
+          {option.label}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 

@@ -51,7 +51,7 @@ export function fill<Schema extends z.ZodObject>(
   const names = [...new Set(sent.keys())].filter(
     (name) => !ownFields.has(name) && (!ignoresOthers || Object.hasOwn(schema.shape, name)),
   );
-  const typed = Object.fromEntries(names.map((name) => [name, sent.get(name) ?? '']));
+  const typed = Object.fromEntries(names.map((name) => [name, sent.getAll(name).join('\n')]));
   const given = names.flatMap((name) => {
     const texts = sent
       .getAll(name)

@@ -37,7 +37,9 @@ function Document({ view }: { view: View }) {
             href={`${prefix}${view.feed.path}`}
           />
         )}
-        <script type="module" src={asset('copy.js')} />
+        {['copy.js', ...(view.scripts ?? [])].map((name) => (
+          <script key={name} type="module" src={asset(name)} />
+        ))}
       </head>
       <body>
         <a class="skip" href="#contenido">

@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { ApiContext, ApiRouter } from '../request.ts';
-import { type FixedText, fixedText, sendFixedPage, sendPage } from './answers.ts';
+import { admit, admitForm } from './admission.tsx';
+import { type FixedText, fixedText, sendDownload, sendFixedPage, sendPage } from './answers.ts';
 import type { Assets } from './assets.ts';
 import { errorsIn, fill, readForm } from './forms.ts';
 import { renderPage } from './layout.tsx';
 import {
   type AccountRequest,
+  type AccountRules,
+  type Answer,
+  isDownload,
   isRedirect,
   type PageForm,
   type PageRow,
@@ -39,6 +44,7 @@ export interface MountDependencies {
   findSession(context: ApiContext): Promise<OpenSession | null>;
   /** Where somebody without a session is sent. */
   signInPath: string;
+  pool: Pool;
 }
 
 /** Largest number of rendered pages in memory. They are some 20 kB each. */
@@ -52,9 +58,10 @@ export function mountPages(router: ApiRouter, rows: readonly PageRow[], dependen
   const menu = rows.flatMap(({ menu, path }) => (menu === null ? [] : [{ path, name: menu }]));
   const fixed = new LRUCache<string, FixedText>({ max: maxFixedPages });
   const startedAt = new Date();
+  const maySend = makeMaySend(rows);
   for (const row of rows) {
     const path = row.path.replace(/\{(\w+)\}/g, ':$1');
-    const answer = new PageAnswer(row, menu, dependencies);
+    const answer = new PageAnswer(row, { menu, maySend }, dependencies);
     router.get(path, async (context) => {
       if (leadsToPlainAddress(context)) return;
       if (!row.isFixed) return answer.show(context);
@@ -81,19 +88,19 @@ function leadsToPlainAddress(context: ApiContext): boolean {
 /** Answers the requests for one page. */
 class PageAnswer {
   readonly #row: PageRow;
-  readonly #menu: readonly MenuEntry[];
+  readonly #others: OtherPages;
   readonly #dependencies: MountDependencies;
 
-  constructor(row: PageRow, menu: readonly MenuEntry[], dependencies: MountDependencies) {
+  constructor(row: PageRow, others: OtherPages, dependencies: MountDependencies) {
     this.#row = row;
-    this.#menu = menu;
+    this.#others = others;
     this.#dependencies = dependencies;
   }
 
   async fixedHtml(context: ApiContext): Promise<string> {
     const answer = await this.#row.page.show(this.#request(context, null, null));
-    if (isRedirect(answer)) throw new Error(`${this.#row.path} is fixed and must not redirect`);
-    return this.#html(answer, { context, secret: null, refused: null, done: null });
+    if (isRedirect(answer) || isDownload(answer)) throw new Error(`${this.#row.path} is fixed and must show a page`);
+    return this.#html(answer, { context, session: null, secret: null, refused: null, done: null });
   }
 
   async show(context: ApiContext): Promise<void> {
@@ -101,7 +108,9 @@ class PageAnswer {
     if (open === null) return this.#signIn(context);
     const request = this.#request(context, open.session, null);
     const done = this.#row.page.done?.[String(context.query.hecho)] ?? null;
-    this.#send(context, await this.#row.page.show(request), { secret: open.secret, refused: null, done });
+    const { rules } = this.#row;
+    const instead = rules === null ? null : await admit(context, rules, open.session!, this.#dependencies.pool);
+    this.#send(context, instead ?? (await this.#row.page.show(request)), { ...open, refused: null, done });
   }
 
   /** Checks where the form comes from before anything else, and its fields before it acts. */
@@ -115,12 +124,27 @@ class PageAnswer {
     const { forms = {}, show } = this.#row.page;
     const form = Object.hasOwn(forms, name) ? forms[name] : undefined;
     if (form === undefined) throw refusedForm('La página no tiene ese formulario.');
+    const around = { ...open, refused: null, done: null };
+    const instead = await this.#admitForm(context, name, open.session);
+    if (instead !== null) return this.#send(context, instead, around);
     const outcome = await act(form, sent, this.#request(context, open.session, null));
-    if (!('errors' in outcome)) return this.#send(context, outcome, { secret: open.secret, refused: null, done: null });
+    if (!('errors' in outcome)) return this.#send(context, outcome, around);
     const refused = { ...outcome, name };
     const view = await show(this.#request(context, open.session, refused));
-    const marked = isRedirect(view) ? view : { ...view, status: 422, title: `Error: ${view.title}` };
-    this.#send(context, marked, { secret: open.secret, refused, done: null });
+    const isPage = !isRedirect(view) && !isDownload(view);
+    const marked = isPage ? { ...view, status: 422, title: `Error: ${view.title}` } : view;
+    this.#send(context, marked, { ...around, refused });
+  }
+
+  /** @returns what is shown or where to go instead, or null when the form may act */
+  async #admitForm(context: ApiContext, name: string, session: ConsoleSession | null): Promise<View | Redirect | null> {
+    const { rules } = this.#row;
+    if (rules === null || session === null) return null;
+    const { pool } = this.#dependencies;
+    return (
+      (await admitForm(context, rules, rules.forms[name]!, session, pool)) ??
+      (await admit(context, rules, session, pool))
+    );
   }
 
   /** Returns the session and the secret from which form tokens are made, or null when a session is missing. */
@@ -163,13 +187,16 @@ class PageAnswer {
     };
   }
 
-  #send(context: ApiContext, answer: View | Redirect, around: Omit<Around, 'context'>): void {
+  #send(context: ApiContext, answer: Answer, around: Omit<Around, 'context'>): void {
+    // A handler of the API may have named what it made.
+    context.remove('Location');
     if (isRedirect(answer)) {
       this.#redirect(context, answer);
       return;
     }
     if (this.#row.access === 'account') context.set('X-Robots-Tag', 'noindex');
-    sendPage(context, answer.status ?? 200, this.#html(answer, { context, ...around }));
+    if (isDownload(answer)) sendDownload(context, answer);
+    else sendPage(context, answer.status ?? 200, this.#html(answer, { context, ...around }));
   }
 
   #redirect(context: ApiContext, { to }: Redirect): void {
@@ -178,7 +205,7 @@ class PageAnswer {
     context.body = '';
   }
 
-  #html(view: View, { context, secret, refused, done }: Around): string {
+  #html(view: View, { context, session, secret, refused, done }: Around): string {
     const { site, assets } = this.#dependencies;
     return renderPage(view, {
       prefix: prefixOf(site),
@@ -187,13 +214,33 @@ class PageAnswer {
       formToken: secret === null ? null : makeFormToken(secret),
       refused,
       done,
-      menu: this.#row.access === 'account' ? this.#menu : [],
+      maySend: (name, to) => this.#others.maySend(session, to ?? this.#row.path, name),
+      menu: this.#row.access === 'account' ? this.#others.menu : [],
     });
   }
 }
 
+/** What a page must know about the others. */
+interface OtherPages {
+  menu: readonly MenuEntry[];
+  maySend: MaySend;
+}
+
+type MaySend = (session: ConsoleSession | null, path: string, form: string) => boolean;
+
+function makeMaySend(rows: readonly PageRow[]): MaySend {
+  const forms = new Map(
+    rows.map(({ path, rules }): [string, AccountRules['forms'] | undefined] => [path, rules?.forms]),
+  );
+  return (session, path, form) => {
+    const needs = forms.get(path)?.[form]?.needs;
+    return needs === undefined || session === null || needs.every((each) => session.capabilities.includes(each));
+  };
+}
+
 interface Around {
   context: ApiContext;
+  session: ConsoleSession | null;
   secret: string | null;
   refused: RefusedForm | null;
   done: string | null;

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { z } from 'zod';
+import type { Capability } from '../../schemas/http/account.ts';
+import type { PlanAccess } from '../access.ts';
 import type { ApiContext } from '../request.ts';
 import type { ConsoleSession } from './sessions/sessions.ts';
 
@@ -10,6 +12,8 @@ export interface View {
   /** Stands in the browser's tab and in search results, without the name of the service. */
   title: string;
   body: ComponentChildren;
+  /** Names of modules of assets/ that this page uses, such as `suggest.js`. It works without them. */
+  scripts?: readonly string[];
   /** 200 if omitted, or 422 when a form is shown again with its errors. */
   status?: number;
   /** An Atom feed of what the page shows, which readers of news find in the page's head. */
@@ -22,12 +26,22 @@ export interface Redirect {
   to: string;
 }
 
+/** A file that the browser saves. */
+export interface Download {
+  fileName: string;
+  /** Media type without its charset, which is UTF-8. */
+  type: 'text/csv' | 'application/json';
+  text: string;
+}
+
+export type Answer = View | Redirect | Download;
+
 /** Spanish texts by the name of the field that they are about. */
 export type FieldErrors = Readonly<Record<string, string>>;
 
 /** What a person filled in, in a form or in the address of a page with filters. */
 export interface Filled {
-  /** The texts as they were typed. A field that is given twice has its first text here. */
+  /** The texts as they were typed. The texts of a field that is given several times stand in lines of their own. */
   typed: Readonly<Record<string, string>>;
   errors: FieldErrors;
   /** What is wrong with no single field. */
@@ -80,7 +94,7 @@ export interface Page<Request> {
   forms?: Readonly<Record<string, PageForm<Request>>>;
   /** Texts about what was just done, by the name that a redirect gives in `?hecho=`. */
   done?: Readonly<Record<string, string>>;
-  show(request: Request): View | Redirect | Promise<View | Redirect>;
+  show(request: Request): Answer | Promise<Answer>;
 }
 
 type PublicPage<Query extends z.ZodObject> = Omit<Page<PageRequest<z.output<Query>>>, 'query'> & { query: Query };
@@ -104,18 +118,51 @@ export interface PageRow {
   isFixed: boolean;
   /** Its name in the menu. Without a name it is not in it. */
   menu: string | null;
+  /** Null for pages that need no session. */
+  rules: AccountRules | null;
+}
+
+/** What a page of the console asks for. Every session may see pages; admission.tsx checks the rest. */
+export interface AccountRules {
+  /** The plans whose accounts may see the page, as for the operation of the API that it stands for. */
+  plan: PlanAccess;
+  /** Whether the page reads registers, and so counts as a request of its minute. */
+  isLookUp: boolean;
+  /** Whether even seeing it takes a sign-in of the last minutes. */
+  isConfirmed: boolean;
+  /** One rule for each form of the page. */
+  forms: Readonly<Record<string, FormRule>>;
+}
+
+export interface FormRule {
+  /** The session must have all of them. */
+  needs: readonly Capability[];
+  /** If omitted, the page's. */
+  plan?: PlanAccess;
+  /** Set for what shows or changes a secret, and for what deletes. The token is then asked for again. */
+  isConfirmed?: true;
 }
 
 type RowOptions = Partial<Pick<PageRow, 'isFixed' | 'menu'>>;
+type AccountOptions = Partial<Pick<PageRow, 'menu'> & AccountRules>;
 
 export function anyone(path: PageRow['path'], page: Page<PageRequest>, { isFixed = false, menu }: RowOptions = {}) {
-  return { path, access: 'anyone', page, isFixed, menu: menu ?? null } satisfies PageRow;
+  return { path, access: 'anyone', page, isFixed, menu: menu ?? null, rules: null } satisfies PageRow;
 }
 
-export function account(path: PageRow['path'], page: Page<AccountRequest>, { menu }: RowOptions = {}) {
-  return { path, access: 'account', page, isFixed: false, menu: menu ?? null } satisfies PageRow;
+/** @throws Error when a form has no rule, or a rule has no form */
+export function account(path: PageRow['path'], page: Page<AccountRequest>, options: AccountOptions = {}) {
+  const { menu = null, plan = 'free', isLookUp = false, isConfirmed = false, forms = {} } = options;
+  const [made, ruled] = [page.forms ?? {}, forms].map((each) => Object.keys(each).sort().join());
+  if (made !== ruled) throw new Error(`${path} has the forms ${made} and rules for ${ruled}`);
+  const rules = { plan, isLookUp, isConfirmed, forms };
+  return { path, access: 'account', page, isFixed: false, menu, rules } satisfies PageRow;
 }
 
-export function isRedirect(answer: View | Redirect): answer is Redirect {
+export function isRedirect(answer: Answer): answer is Redirect {
   return 'to' in answer;
+}
+
+export function isDownload(answer: Answer): answer is Download {
+  return 'fileName' in answer;
 }

@@ -8,15 +8,23 @@ import { useSurroundings } from './surroundings.ts';
 /**
  * A link to a page of ours. Links to the page itself and to those above it are marked.
  * @param to path and query; a part behind `#` may follow
+ * @param isAlone set among pages of one thing, where the page above the others is one of them and not above them
  */
-export function Link({ to, children, ...more }: { to: string; children: ComponentChildren; class?: string }) {
+export function Link({ to, children, isAlone = false, ...more }: LinkProps) {
   const { prefix, path } = useSurroundings();
-  const isAbove = to !== '/' && path.startsWith(`${to}/`);
+  const isAbove = !isAlone && to !== '/' && path.startsWith(`${to}/`);
   return (
     <a href={`${prefix}${to}`} aria-current={to === path ? 'page' : isAbove ? 'true' : undefined} {...more}>
       {children}
     </a>
   );
+}
+
+interface LinkProps {
+  to: string;
+  isAlone?: boolean;
+  class?: string;
+  children: ComponentChildren;
 }
 
 /** Code that is wider than the page scrolls, also with the keyboard. */

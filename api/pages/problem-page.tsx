@@ -24,6 +24,7 @@ export function makeProblemPage(site: Site, assets: Assets) {
         formToken: null,
         refused: null,
         done: null,
+        maySend: () => false,
         menu: [],
       },
     );
@@ -37,7 +38,8 @@ function wantsPage(context: ApiContext): boolean {
   return context.accepts('application/problem+json', 'application/json', 'text/html') === 'text/html';
 }
 
-function ProblemBody({
+/** What an error says, and what to do about it. */
+export function ProblemBody({
   problem: { code, title, detail, status, request_id: requestId },
 }: {
   problem: ProblemDocument;

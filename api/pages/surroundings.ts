@@ -20,6 +20,8 @@ export interface Surroundings {
   formToken: string | null;
   refused: RefusedForm | null;
   done: string | null;
+  /** Whether the session may send a form of this name of the page `to`, or of the page itself. */
+  maySend(form: string, to: string | undefined): boolean;
   /** The pages of the console, on its pages. */
   menu: readonly MenuEntry[];
 }

@@ -4,19 +4,16 @@ import { makeDueDatesPage } from './anyone/due-dates.tsx';
 import { makeHolidaysPage } from './anyone/holidays.tsx';
 import { makeRegisterStatusPage } from './anyone/register-status.tsx';
 import { makeStatusPage } from './anyone/status.tsx';
-import { makeOverviewPage } from './console/overview.tsx';
-import { makeSignInPage, makeSignOutPage } from './console/sign-in.tsx';
+import { makeConsolePages } from './console/pages.ts';
+import { makeSignInPage } from './console/sign-in.tsx';
 import type { Ask } from './docs/ask.ts';
 import { makeDocumentationPages } from './docs/pages.ts';
 import { problemIndexPage, problemPage } from './errors.tsx';
 import { makeHomePage } from './home.tsx';
-import { account, anyone, type PageRow } from './page.ts';
+import { anyone, type PageRow } from './page.ts';
 import type { Site } from './sessions/cookies.ts';
 
-export type PageDependencies = Pick<
-  ApiDependencies,
-  'sandboxToken' | 'pool' | 'identify' | 'now' | 'readStatus' | 'calendar'
-> & {
+export type PageDependencies = ApiDependencies & {
   site: Site;
   ask: Ask;
 };
@@ -38,7 +35,6 @@ export function makePages(dependencies: PageDependencies): readonly PageRow[] {
     anyone('/errores/{codigo}', problemPage, fixed),
     ...makeDocumentationPages(dependencies.site.baseUrl, dependencies),
     anyone(signInPath, makeSignInPage(dependencies)),
-    account('/consola/resumen', makeOverviewPage(dependencies), { menu: 'Resumen' }),
-    account('/consola/salir', makeSignOutPage(dependencies)),
+    ...makeConsolePages(dependencies),
   ];
 }

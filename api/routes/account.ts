@@ -7,6 +7,7 @@ import { registerMeta } from '../catalogue.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { readUse } from '../metering/ledger.ts';
 import { monthOf } from '../metering/minute-limits.ts';
+import { createLink } from '../pages/sessions/links.ts';
 import { notFound } from '../problems.ts';
 import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
@@ -45,7 +46,7 @@ export async function readSummary({ pool, now }: Pick<ApiDependencies, 'pool' | 
   return { account, summary };
 }
 
-export function makeAccountHandlers({ catalogue, pool, now }: ApiDependencies) {
+export function makeAccountHandlers({ catalogue, pool, now, baseUrl }: ApiDependencies) {
   return {
     async verCuenta(_, context) {
       const [{ summary }, meta] = await Promise.all([
@@ -53,6 +54,21 @@ export function makeAccountHandlers({ catalogue, pool, now }: ApiDependencies) {
         registerMeta(catalogue),
       ]);
       return { data: summary, meta };
+    },
+
+    async crearEnlace({ body: { permisos, para, horas } }, context) {
+      const { accountId, tokenId } = callerOf(context);
+      const meta = await registerMeta(catalogue);
+      const link = { accountId, tokenId, capabilities: permisos, name: para ?? null, hours: horas };
+      const made = await createLink(pool, link);
+      if (made === null) throw notFound('La cuenta');
+      const data = {
+        id: made.id,
+        enlace: `${baseUrl}${made.path}`,
+        permisos: [...made.capabilities],
+        vence_en: limaTime(made.expiresAt),
+      };
+      return { data, meta };
     },
   } satisfies Partial<Handlers>;
 }

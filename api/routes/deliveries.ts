@@ -29,7 +29,12 @@ import { requireId, requireWebhook } from './webhooks.ts';
  * Largest number of attempts that are shown of one delivery: the last ones. The retry schedule makes ten attempts, so
  * only a delivery that was sent again many times has more than are shown.
  */
-const maxShownAttempts = 200;
+export const maxShownAttempts = 200;
+
+/** Returns the place of a delivery in its list, for a cursor. */
+export function placeKey({ createdMicros, id }: DeliveryPlace): string {
+  return `${createdMicros}.${id}`;
+}
 
 export function makeDeliveryHandlers({ catalogue, pool, wake }: ApiDependencies) {
   return {
@@ -40,12 +45,7 @@ export function makeDeliveryHandlers({ catalogue, pool, wake }: ApiDependencies)
       const from = desde === undefined ? undefined : instantFrom(desde);
       const before = hasta === undefined ? undefined : instantAfter(hasta);
       const deliveries = await pageDeliveries(pool, id, { estado, from, before, after }, limite + 1);
-      const { page, cursor: next } = pageOf(
-        'entregas',
-        deliveries,
-        limite,
-        ({ createdMicros, id }) => `${createdMicros}.${id}`,
-      );
+      const { page, cursor: next } = pageOf('entregas', deliveries, limite, placeKey);
       return { data: page.map(shownDelivery), meta: { ...(await registerMeta(catalogue)), cursor: next } };
     },
 
@@ -105,7 +105,7 @@ function notResent(refused: NotResent): ApiProblem {
 }
 
 /** @throws ApiProblem parametro_invalido */
-function readPlace(cursor: string | undefined): DeliveryPlace | null {
+export function readPlace(cursor: string | undefined): DeliveryPlace | null {
   if (cursor === undefined) return null;
   const [createdMicros, id] = readCursor('entregas', cursor, '').split('.');
   return { createdMicros: Number(createdMicros), id: id! };

@@ -65,7 +65,7 @@ export function makeListHandlers({ catalogue, pool }: ApiDependencies) {
 }
 
 /** @throws ApiProblem recurso_no_encontrado when the list does not exist or belongs to another account */
-async function requireList(pool: Pool, context: ApiContext, id: string): Promise<WatchList> {
+export async function requireList(pool: Pool, context: ApiContext, id: string): Promise<WatchList> {
   const list = await readList(pool, callerOf(context).accountId, listIdOf(id));
   if (list === null) throw notFound('La lista');
   return list;

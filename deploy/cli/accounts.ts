@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   changeEmail,
   changePlan,
@@ -11,6 +12,8 @@ import { listContracts } from '../../api/accounts/contracts.ts';
 import { createToken, listTokens, revokeToken } from '../../api/accounts/tokens.ts';
 import { readUse } from '../../api/metering/ledger.ts';
 import { monthOf } from '../../api/metering/minute-limits.ts';
+import { createLink } from '../../api/pages/sessions/links.ts';
+import { type Capability, capabilities, linkHours } from '../../schemas/http/account.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { checkDays, dayOf, emailOf, filled, noAccount, type PadronCommand, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
@@ -81,7 +84,57 @@ export function addAccountsCommands(program: PadronCommand, context: CommandCont
     .examples('accounts show 1')
     .action((id: number, options: OutputOptions) => showAccount(context, id, options));
 
+  addLinkCommand(accounts, context);
   addChangeCommands(accounts, context);
+}
+
+function addLinkCommand(accounts: PadronCommand, context: CommandContext): void {
+  accounts
+    .command('link')
+    .description('Makes a link that opens the customer console once, without a token.')
+    .argument('<id>', 'the account', wholeNumber)
+    .option('--capabilities <list>', `what it allows beside ver, separated by commas: ${others}`, capabilitiesOf, [])
+    .option('--name <name>', 'for whom it is')
+    .option('--hours <hours>', `how long it may be used, at most ${linkHours.most}`, wholeNumber, linkHours.preset)
+    .option('--base-url <url>', "the API's public address (default: PUBLIC_BASE_URL)")
+    .examples('accounts link 1', 'accounts link 1 --capabilities gestionar_webhooks,reenviar --name "Ana" --hours 2')
+    .action(async (id: number, options: LinkOptions) => {
+      if (options.hours < linkHours.least || options.hours > linkHours.most)
+        throw new CommandError(`--hours is from ${linkHours.least} to ${linkHours.most}.`, 'Give another number.');
+      const made = await createLink(context.pool(), {
+        accountId: id,
+        tokenId: null,
+        capabilities: options.capabilities,
+        name: options.name === undefined ? null : filled(options.name, '--name'),
+        hours: options.hours,
+      });
+      if (made === null) throw noAccount(id);
+      const base = options.baseUrl ?? context.configuration(publicAddress).PUBLIC_BASE_URL ?? '';
+      const link = `${base.replace(/\/$/, '')}${made.path}`;
+      context.show(options, { id: made.id, link, expires_at: made.expiresAt }, [
+        link,
+        `It works once, until ${made.expiresAt.toISOString()}. It is not shown again.`,
+      ]);
+    });
+}
+
+interface LinkOptions extends OutputOptions {
+  capabilities: Capability[];
+  name?: string;
+  hours: number;
+  baseUrl?: string;
+}
+
+const publicAddress = z.object({ PUBLIC_BASE_URL: z.string().optional() });
+const others = capabilities.filter((each) => each !== 'ver').join(', ');
+
+function capabilitiesOf(text: string): Capability[] {
+  return text.split(',').map((part) => {
+    const found = capabilities.find((each) => each === part.trim());
+    if (found === undefined)
+      throw new CommandError(`There is no capability "${part.trim()}".`, `Capabilities: ${others}.`);
+    return found;
+  });
 }
 
 function addChangeCommands(accounts: PadronCommand, context: CommandContext): void {
@@ -172,9 +225,11 @@ export function addTokensCommands(program: PadronCommand, context: CommandContex
     .command('create')
     .description('Makes a token. Its text is shown this once: only a hash of it is kept.')
     .requiredOption('--account <id>', 'the account that the token belongs to', wholeNumber)
+    .option('--name <name>', 'how people recognise it in lists')
     .examples('tokens create --account 1 --json')
-    .action(async (options: OutputOptions & { account: number }) => {
-      const made = await createToken(context.pool(), options.account);
+    .action(async (options: OutputOptions & { account: number; name?: string }) => {
+      const name = options.name === undefined ? null : filled(options.name, '--name');
+      const made = await createToken(context.pool(), options.account, name);
       if (made === null) throw noAccount(options.account);
       context.show(options, { token: made.token }, [made.token, 'Keep it: it is not shown again.']);
     });
@@ -187,8 +242,10 @@ export function addTokensCommands(program: PadronCommand, context: CommandContex
     .examples('tokens list --account 1')
     .action(async (options: OutputOptions & { account?: number; limit: number }) => {
       const rows = await listTokens(context.pool(), options.account ?? null, options.limit);
-      const line = ({ id, account, revoked_at }: (typeof rows)[number]) =>
-        `${id}\taccount ${account}\t${revoked_at ? `revoked ${revoked_at.toISOString()}` : 'live'}`;
+      const line = ({ id, account, name, revoked_at }: (typeof rows)[number]) =>
+        [id, `account ${account}`, revoked_at ? `revoked ${revoked_at.toISOString()}` : 'live', name ?? '']
+          .join('\t')
+          .trimEnd();
       context.showRows(options, rows, line, 'No tokens.');
     });
 

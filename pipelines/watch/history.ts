@@ -1,4 +1,5 @@
 import type { DeliveryState } from '../../schemas/http/events.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
 import type { Pool } from '../runtime/postgres.ts';
 
 export interface EventFilter {
@@ -40,7 +41,10 @@ export async function pageEvents(
 ): Promise<(EventRow & { deliveries: EventDelivery[] })[]> {
   const rows = await pagePayloads(pool, accountId, filter, limit);
   const deliveries = await deliveriesOf(pool, rows);
-  return rows.map((event) => ({ ...event, deliveries: deliveries.get(event.id) ?? [] }));
+  return rows.map((event) => ({
+    ...event,
+    deliveries: (deliveries.get(event.id) ?? []).map(({ webhook, estado }) => ({ webhook, estado })),
+  }));
 }
 
 export async function pagePayloads(
@@ -55,6 +59,55 @@ export async function pagePayloads(
     [...values, limit],
   );
   return rows;
+}
+
+/** What caused an event: the edition of a register, and the official file that it was made from. */
+export interface EventCause {
+  register: RegisterName;
+  edition: number;
+  fechaDato: string;
+  /** Null only when the catalogue has lost the edition. */
+  publishedAt: Date | null;
+  detectedAt: Date | null;
+  /** Hash of the official file. Null: a correction caused the event, which has no file. */
+  sha256: string | null;
+  /** The edition that took the event back, if one did. */
+  takenBackBy: number | null;
+}
+
+export type CausedEvent = EventRow & { cause: EventCause; deliveries: (EventDelivery & { id: string })[] };
+
+/**
+ * Returns a page of an account's events with their causes, the newest first. A reader continues with `before`, the
+ * position of the last one. Events that come meanwhile are before the first page.
+ */
+export async function pageNewestEvents(
+  pool: Pool,
+  accountId: number,
+  { before, ...filter }: Omit<EventFilter, 'after' | 'before'> & { before: number | null; until?: Date | undefined },
+  limit: number,
+): Promise<CausedEvent[]> {
+  const { until, ...others } = filter;
+  const { text, values } = filterSql(accountId, { ...others, after: 0, before: until });
+  values.push(before, limit);
+  const { rows } = await pool.query<EventRow & EventCause>(
+    `SELECT v.day, v.id, v.position, v.payload, v.register, v.edition, v.taken_back_by AS "takenBackBy",
+       v.fecha_dato AS "fechaDato", e.published_at AS "publishedAt", e.detected_at AS "detectedAt", p.sha256
+     FROM (SELECT * FROM event WHERE ${text} AND position < coalesce($${values.length - 1}, 9223372036854775807)
+           ORDER BY position DESC LIMIT $${values.length}) AS v
+     LEFT JOIN edition e ON e.register = v.register AND e.number = v.edition
+     LEFT JOIN publication p ON p.id = e.publication_id ORDER BY v.position DESC`,
+    values,
+  );
+  const deliveries = await deliveriesOf(pool, rows);
+  return rows.map(({ day, id, position, payload, ...cause }) => ({
+    day,
+    id,
+    position,
+    payload,
+    cause,
+    deliveries: deliveries.get(id) ?? [],
+  }));
 }
 
 /** The position of the account's last event, or 0 if it has none. */
@@ -84,12 +137,15 @@ function filterSql(accountId: number, filter: EventFilter): { text: string; valu
   return { text: conditions.join(' AND '), values };
 }
 
-async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Map<string, EventDelivery[]>> {
-  const found = new Map<string, EventDelivery[]>();
+async function deliveriesOf(
+  pool: Pool,
+  events: readonly EventRow[],
+): Promise<Map<string, (EventDelivery & { id: string })[]>> {
+  const found = new Map<string, (EventDelivery & { id: string })[]>();
   if (events.length === 0) return found;
   // A delivery is in the partition of its event's day. With the days, PostgreSQL reads only these events' partitions.
-  const { rows } = await pool.query<{ event_id: string } & EventDelivery>(
-    `SELECT event_id, webhook_id AS webhook, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
+  const { rows } = await pool.query<{ event_id: string; id: string } & EventDelivery>(
+    `SELECT event_id, id, webhook_id AS webhook, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
      ORDER BY webhook_id`,
     [[...new Set(events.map((event) => event.day))], events.map((event) => event.id)],
   );

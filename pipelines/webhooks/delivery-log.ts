@@ -147,6 +147,37 @@ export async function readAttempts(
   return rows.reverse();
 }
 
+/** Returns the body that every attempt of a delivery sends, exactly as it is signed. */
+export async function readBodyOf(
+  pool: Pool,
+  { day, eventId }: Pick<LoggedDelivery, 'day' | 'eventId'>,
+): Promise<string> {
+  const { rows } = await pool.query<{ payload: string }>('SELECT payload FROM event WHERE day = $1 AND id = $2', [
+    day,
+    eventId,
+  ]);
+  // The retention removes an event together with its deliveries.
+  return rows[0]?.payload ?? '';
+}
+
+/** How a webhook's finished deliveries of one day in Lima ended. Tests are left out. */
+export interface DayOfDeliveries {
+  day: string;
+  delivered: number;
+  failed: number;
+}
+
+/** Returns the deliveries that ended on each day since `from`, by the day of their events, oldest first. */
+export async function deliveriesPerDay(pool: Pool, webhookId: string, from: string): Promise<DayOfDeliveries[]> {
+  const { rows } = await pool.query<DayOfDeliveries>(
+    `SELECT day, count(*) FILTER (WHERE estado = 'entregada') AS delivered,
+       count(*) FILTER (WHERE estado = 'agotada') AS failed
+     FROM delivery WHERE webhook_id = $1 AND day >= $2 AND NOT is_test GROUP BY day ORDER BY day`,
+    [webhookId, from],
+  );
+  return rows;
+}
+
 async function withEvents(pool: Pool, rows: readonly DeliveryRow[]): Promise<LoggedDelivery[]> {
   if (rows.length === 0) return [];
   const { rows: events } = await pool.query<{ id: string; evento: string }>(

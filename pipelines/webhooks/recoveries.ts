@@ -99,6 +99,15 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
   return rows[0] ?? null;
 }
 
+/** Returns a webhook's recoveries, also those that only counted, the newest first. */
+export async function listRecoveries(pool: Pool, webhookId: string, limit: number): Promise<Recovery[]> {
+  const { rows } = await pool.query<Recovery>(
+    `SELECT ${columns} FROM recovery WHERE webhook_id = $1 ORDER BY created_at DESC, id LIMIT $2`,
+    [webhookId, limit],
+  );
+  return rows;
+}
+
 /**
  * Returns how many of the counted deliveries an ended recovery did not send. Their state had changed, or a correction
  * had taken them back. `resent` can exceed `total`, because a delivery that was in flight or held during the count may

@@ -175,6 +175,24 @@ export async function changeWebhook(
   });
 }
 
+/** A secret of a webhook that signs now, without the secret itself. */
+export interface SigningSecret {
+  number: number;
+  createdAt: Date;
+  /** When it stops signing. Null for the newest. */
+  expiresAt: Date | null;
+}
+
+/** Returns the secrets that sign now, the newest first. The caller must have checked that the account has the webhook. */
+export async function signingSecrets(pool: Pool, webhookId: string): Promise<SigningSecret[]> {
+  const { rows } = await pool.query<SigningSecret>(
+    `SELECT number, created_at AS "createdAt", expires_at AS "expiresAt" FROM webhook_secret
+     WHERE webhook_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY number DESC`,
+    [webhookId],
+  );
+  return rows;
+}
+
 /** How many older secrets sign beside the newest one. A claim reads three secrets in all (claim.ts). */
 const maxOlderSecrets = 2;
 

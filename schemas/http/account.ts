@@ -1,6 +1,13 @@
 import { z } from 'zod';
-import { answerOf, day, limaTimestamp, registerMeta } from './envelope.ts';
+import { answerOf, day, keptText, limaTimestamp, registerMeta } from './envelope.ts';
 import type { Operations } from './operation.ts';
+
+/**
+ * What a session of the console may do. `ver`: see everything that the account may see. `ver_secretos`: make and rotate
+ * the secrets of webhooks, which are then shown. `gestionar_tokens`: make and revoke tokens, and end sessions.
+ */
+export const capabilities = ['ver', 'gestionar_webhooks', 'ver_secretos', 'reenviar', 'gestionar_tokens'] as const;
+export type Capability = (typeof capabilities)[number];
 
 /** What the account may use and what it has used. Look-ups of the last second may still be missing. */
 const accountSummary = z.strictObject({
@@ -25,11 +32,37 @@ const accountSummary = z.strictObject({
   }),
 });
 
+/** Hours for which a link into the console may be used. */
+export const linkHours = { least: 1, preset: 24, most: 168 } as const;
+
+/** `ver` is always among the capabilities of a link. */
+export const newLink = z.strictObject({
+  permisos: z.array(z.enum(capabilities)).default(['ver']),
+  para: keptText(60).min(1, 'no puede estar vacío').optional(),
+  horas: z.int().min(linkHours.least).max(linkHours.most).default(linkHours.preset),
+});
+const madeLink = z.strictObject({
+  id: z.uuid(),
+  /** The link with its secret. No later answer shows it again. */
+  enlace: z.string(),
+  permisos: z.array(z.enum(capabilities)),
+  vence_en: limaTimestamp,
+});
+export const linkAnswer = answerOf(madeLink, registerMeta);
+
 export const accountAnswer = answerOf(accountSummary, registerMeta);
 
 export const accountOperations = {
   verCuenta: {
     summary: 'Plan, cuota usada, saldo y límites de la cuenta',
     answer: accountAnswer,
+  },
+  crearEnlace: {
+    summary: 'Un enlace que abre la consola una sola vez',
+    description:
+      'Para que un colega entre sin token. Permite ver, y además lo de `permisos`. Deja de valer al usarse, al vencer o cuando se revoca el token con que se creó. Abrirlo muestra un botón; solo el botón lo usa.',
+    body: newLink,
+    isBodyOptional: true,
+    answer: linkAnswer,
   },
 } as const satisfies Operations;

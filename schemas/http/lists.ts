@@ -38,6 +38,7 @@ const membersAdded = z.strictObject({
   /** In `ruc`, every run of eight or more digits is masked, except a company's RUC. */
   rechazados: z.array(z.strictObject({ ruc: z.string(), codigo: z.string() })),
 });
+export type AddedMembers = z.infer<typeof membersAdded>;
 export const membersAddedAnswer = answerOf(membersAdded, registerMeta);
 
 const member = z.strictObject({
@@ -47,6 +48,7 @@ const member = z.strictObject({
   estado: z.string().nullable(),
   condicion: z.string().nullable(),
 });
+export type ShownMember = z.infer<typeof member>;
 export const membersAnswer = answerOf(z.array(member), pageMeta);
 
 export const listOperations = {

@@ -111,6 +111,8 @@ const fixed: Readonly<Record<string, unknown>> = {
   anterior_vence_en: '2026-11-27T10:15:00-05:00',
   usada: 6,
   cambios_sha256: 'cd'.repeat(32),
+  enlace: 'http://127.0.0.1:8080/consola/enlace?clave=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
+  vence_en: '2026-11-27T04:31:07-05:00',
 };
 
 /** Warnings that depend on the day of the run. */
@@ -126,6 +128,7 @@ function steady(answer: unknown): unknown {
   return JSON.parse(
     text
       .replace(/"(wh|re|ping)_[0-9a-f]{32}"/g, `"$1_${id}"`)
+      .replace(/"id":"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"/g, '"id":"00112233-4455-6677-8899-aabbccddeeff"')
       // A warning about a bar names today, so the document would differ each day.
       .replace(/\bhoy, [0-9]{4}-[0-9]{2}-[0-9]{2}:/g, 'hoy, 2026-11-28:')
       .replace(/"en_[0-9]{6}_[\w-]{22}"/g, '"en_261126_AAECAwQFBgcICQoLDA0ODw"'),

@@ -5,12 +5,14 @@ import type { ApiDependencies } from '../../dependencies.ts';
 import { readDailyUse } from '../../metering/daily-use.ts';
 import { notFound } from '../../problems.ts';
 import { readSummary } from '../../routes/account.ts';
+import { capabilityTexts } from '../admission.tsx';
 import { Form } from '../fields.tsx';
 import { longDay, number, share } from '../formats.ts';
 import { type AccountRequest, form, type Page, type Redirect } from '../page.ts';
 import { Facts, Moment, Table } from '../parts.tsx';
 import { endSession, listSessions, type SessionSummary } from '../sessions/sessions.ts';
 import { DailyUse, shownDays } from './daily-use.tsx';
+import { RecentWatch, readRecent } from './watch/recent.tsx';
 
 /** `/consola/resumen`: plan, use of the month and of each day, and the sessions of the account. */
 export function makeOverviewPage(dependencies: Pick<ApiDependencies, 'pool' | 'now'>): Page<AccountRequest> {
@@ -27,9 +29,10 @@ export function makeOverviewPage(dependencies: Pick<ApiDependencies, 'pool' | 'n
     async show({ session }) {
       const { accountId } = session.caller;
       const today = limaDay(now());
-      const [{ account, summary }, days, sessions] = await Promise.all([
+      const [{ account, summary }, days, recent, sessions] = await Promise.all([
         readSummary(dependencies, session.caller),
         readDailyUse(pool, accountId, toDate(toDayNumber(today) - shownDays + 1), today),
+        readRecent(pool, accountId),
         listSessions(pool, accountId),
       ]);
       return {
@@ -40,6 +43,7 @@ export function makeOverviewPage(dependencies: Pick<ApiDependencies, 'pool' | 'n
             <Account summary={summary} />
             <h2>Uso por día</h2>
             <DailyUse days={days} quota={summary.cuota} today={today} />
+            <RecentWatch recent={recent} />
             <h2>Sesiones abiertas</h2>
             <Sessions sessions={sessions} current={session.id} />
           </>
@@ -91,7 +95,7 @@ const columns = [{ name: 'Sesión' }, { name: 'Token' }, { name: 'Empezó' }, { 
 function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; current: string }) {
   return (
     <Table label="Sesiones abiertas" columns={columns} stacked>
-      {sessions.map(({ id, name, browser, tokenId, startedAt, lastUsedAt }) => (
+      {sessions.map(({ id, name, browser, tokenId, capabilities, startedAt, lastUsedAt }) => (
         <tr key={id}>
           <td class="first wraps">
             <strong>{name ?? browserName(browser)}</strong>
@@ -100,7 +104,10 @@ function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; 
           </td>
           <td>
             <span class="label">Token </span>
-            <code>pad_live_{tokenId.slice(0, 8)}…</code>
+            {tokenId === null ? 'enlace' : <code>pad_live_{tokenId.slice(0, 8)}…</code>}
+            {capabilities !== null && (
+              <span class="quiet below">solo: {capabilities.map((each) => capabilityTexts[each]).join(', ')}</span>
+            )}
           </td>
           <td>
             <span class="label">Empezó </span>

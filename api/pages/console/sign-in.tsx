@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Caller } from '../../accounts/callers.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { addressSubject } from '../../metering/minute-limits.ts';
 import { ApiProblem, fieldProblem } from '../../problems.ts';
@@ -20,7 +21,12 @@ import {
 const startPath = '/consola/resumen';
 
 /** Only pages of the console are gone back to. Another address could lead to another site. */
-const consolePath = /^\/consola(\/[a-z0-9_-]+)+(\?[\w=&.%-]*)?$/i;
+const consolePath = /^\/consola(\/[a-z0-9_-]+)+(\?[\w=&.%+*-]*)?$/i;
+
+/** Returns the page to go back to, or the first page when the text is none of the console's. */
+export function backTo(text: string | undefined): string {
+  return text !== undefined && consolePath.test(text) ? text : startPath;
+}
 
 const query = z.strictObject({ volver: z.string().optional() });
 
@@ -39,8 +45,7 @@ export function makeSignInPage(dependencies: Dependencies): Page<PageRequest> {
     forms: {
       entrar: form(fields, async (values, request: PageRequest<z.output<typeof query>>) => {
         await signIn(values, request.context, dependencies);
-        const back = request.query.values?.volver ?? '';
-        return { to: consolePath.test(back) ? back : startPath };
+        return { to: backTo(request.query.values?.volver) };
       }),
     },
     done: {
@@ -62,15 +67,20 @@ async function signIn(
   { pool, identify, site }: Dependencies,
 ): Promise<void> {
   await context.state.countRequest(addressSubject(context.ip));
-  const caller = await identify(`Bearer ${token}`).catch((error: unknown) => {
-    if (!(error instanceof ApiProblem) || error.status >= 500) throw error;
-    throw fieldProblem('parametro_invalido', 'token', error.message);
-  });
+  const caller = await identifyTyped(identify, token);
   const before = readCookie(context, 'session', site);
   if (before !== null) await endSessionOf(pool, before);
   const browser = context.get('User-Agent');
   writeCookie(context, 'session', await startSession(pool, caller, { name: nombre ?? null, browser }), site);
   context.state.caller = caller;
+}
+
+/** @throws ApiProblem parametro_invalido about the field `token`, servicio_no_disponible */
+export function identifyTyped(identify: ApiDependencies['identify'], token: string): Promise<Caller> {
+  return identify(`Bearer ${token}`).catch((error: unknown) => {
+    if (!(error instanceof ApiProblem) || error.status >= 500) throw error;
+    throw fieldProblem('parametro_invalido', 'token', error.message);
+  });
 }
 
 function SignIn() {

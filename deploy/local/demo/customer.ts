@@ -1,4 +1,5 @@
 import { type AnswerOf, makeClient, PadronError } from '../../../api/client/client.ts';
+import { capabilities } from '../../../schemas/http/account.ts';
 import type { Notice } from './receiver.ts';
 import type { Received } from './watched.ts';
 
@@ -17,8 +18,10 @@ const listOfField: Readonly<Record<string, 'agentes_retencion' | 'buenos_contrib
 /** A customer of the service. He uses only the client of the public API, with his own token. */
 export class Customer {
   readonly client: ReturnType<typeof makeClient>;
+  readonly #baseUrl: string;
 
   constructor(baseUrl: string, token: string) {
+    this.#baseUrl = baseUrl;
     this.client = makeClient({ baseUrl, token });
   }
 
@@ -30,6 +33,13 @@ export class Customer {
 
   async createWebhook(url: string): Promise<{ id: string; secreto: string }> {
     return (await this.client.crearWebhook({ body: { url } })).data;
+  }
+
+  /** Returns a link into the customer's console, with everything that a link can allow. It works once. */
+  async makeConsoleLink(): Promise<string> {
+    const { enlace } = (await this.client.crearEnlace({ body: { permisos: [...capabilities] } })).data;
+    // Without a public address the service names only the path.
+    return new URL(enlace, this.#baseUrl).href;
   }
 
   async lookUp(ruc: string): Promise<Lookup> {

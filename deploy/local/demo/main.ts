@@ -113,7 +113,7 @@ async function demo(foreground: Foreground): Promise<void> {
     ...faultsOfFields(fieldsOf(lookup), dates),
     ...asked.filter(({ isExpected }) => !isExpected).map(({ request, answer }) => `${request} answered ${answer}`),
   ];
-  conclude(chain, days, faults, steps, foreground);
+  await conclude(chain, days, faults, steps, foreground);
 }
 
 /** Invented data must never reach an engine that may hold real data. */
@@ -136,7 +136,13 @@ function shareAddresses(chain: Chain, foreground: Foreground): void {
   foreground.onStop(() => removeEndpoints(paths.endpointsFile));
 }
 
-function conclude(chain: Chain, days: TwoDays, faults: readonly string[], steps: Steps, foreground: Foreground): void {
+async function conclude(
+  chain: Chain,
+  days: TwoDays,
+  faults: readonly string[],
+  steps: Steps,
+  foreground: Foreground,
+): Promise<void> {
   const good =
     'All as it should be: every field dated, every delivery there and verified, every answer right, nothing differs.';
   steps.begin(faults.length === 0 ? pc.green(good) : pc.red('Not as expected:'));
@@ -144,10 +150,10 @@ function conclude(chain: Chain, days: TwoDays, faults: readonly string[], steps:
   isShown = faults.length === 0;
   if (!isShown) foreground.fail('the demo did not show what it should');
   else if (values.exit) foreground.end();
-  else printWhatToTry(chain, days, steps);
+  else await printWhatToTry(chain, days, steps);
 }
 
-function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps): void {
+async function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps): Promise<void> {
   const { apiUrl } = chain.product;
   steps.begin('The API stays up until Ctrl-C. In another terminal:');
   for (const line of [
@@ -161,4 +167,6 @@ function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps): void
   console.log(
     `\n  In a browser: ${['/', '/estado', '/docs'].map((page) => pc.underline(`${apiUrl}${page}`)).join('  ')}`,
   );
+  const link = await chain.customer.makeConsoleLink();
+  console.log(`  The customer's console, by a link that works once: ${pc.underline(link)}`);
 }

@@ -26,6 +26,7 @@ export const exampleRequests: Readonly<Record<OperationName, ExampleRequest>> = 
   verEdiciones: { query: { registro: 'padron_reducido' } },
   descargarCambios: { parameters: { registro: 'padron_reducido', numero: '2' } },
   verCuenta: {},
+  crearEnlace: { body: { permisos: ['reenviar'], para: 'Soporte', horas: 24 } },
   crearLista: { body: { nombre: 'Proveedores', referencia: 'erp-7' } },
   verListas: {},
   verLista: { parameters: { lista: '$lista' } },

@@ -43,7 +43,28 @@ test('an account, its tokens, a revocation; secrets are shown once and only thei
   expect((await padron(['tokens', 'list'])).stdout).toMatch(/revoked 2/);
 });
 
+test('a link into the console, with what it allows, for a limited time', async () => {
+  const { id } = await document<{ id: number }>(['accounts', 'create', '--name', 'Con enlace', '--plan', 'free']);
+  const made = await document<{ link: string; expires_at: string }>([
+    ...['accounts', 'link', String(id), '--capabilities', 'reenviar,gestionar_webhooks', '--hours', '2'],
+    ...['--name', 'Ana', '--base-url', 'https://padron.example.pe/'],
+  ]);
+  expect(made.link).toMatch(/^https:\/\/padron\.example\.pe\/consola\/enlace\?clave=[\w-]{43}$/);
+  const { rows } = await stage.pool.query('SELECT l::text AS stored, capabilities, token_id, name FROM console_link l');
+  expect(rows).toEqual([
+    {
+      stored: expect.not.stringContaining(made.link.split('=')[1]!),
+      capabilities: ['ver', 'reenviar', 'gestionar_webhooks'],
+      token_id: null,
+      name: 'Ana',
+    },
+  ]);
+});
+
 test.each([
+  [['accounts', 'link', '1', '--capabilities', 'todo'], /no capability "todo"[\s\S]*gestionar_webhooks/],
+  [['accounts', 'link', '1', '--hours', '169'], /--hours is from 1 to 168/],
+  [['accounts', 'link', '999'], /no account 999/],
   [['accounts', 'create', '--name', 'X', '--plan', 'oro'], /no plan "oro"[\s\S]*free, micro, crecimiento, empresa/],
   [['accounts', 'create', '--plan', 'free'], /--name/],
   [['accounts', 'create', '--name', 'X', '--plan', 'free', '--contract-until', '2030-01-01'], /without a contract/],

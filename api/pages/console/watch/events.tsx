@@ -1,0 +1,201 @@
+import { z } from 'zod';
+import { type CausedEvent, lastPosition, pageNewestEvents } from '../../../../pipelines/watch/history.ts';
+import { pageLists, type WatchList } from '../../../../pipelines/watch/lists.ts';
+import type { EventPayload } from '../../../../schemas/http/events.ts';
+import { eventKinds } from '../../../../schemas/registers.ts';
+import { checkRuc } from '../../../../schemas/ruc.ts';
+import type { ApiDependencies } from '../../../dependencies.ts';
+import { instantAfter, instantFrom, readCursor, writeCursor } from '../../../input.ts';
+import { Filters, Select, TextField } from '../../fields.tsx';
+import { longDay, number } from '../../formats.ts';
+import { type AccountRequest, accountPageWithQuery, type Filled, type Page } from '../../page.ts';
+import { Facts, Link, Moment } from '../../parts.tsx';
+import { Hash } from '../companies/company.tsx';
+import { eventKindTexts, eventSentence, fieldLabel, registerNamesShown, shownValue } from '../words.ts';
+import { deliveryStateTexts } from './states.ts';
+
+const query = z.strictObject({
+  ruc: z
+    .string()
+    .refine((text) => checkRuc(text).ok, 'debe ser un RUC válido')
+    .optional(),
+  evento: z.enum(eventKinds).optional(),
+  lista: z
+    .string()
+    .regex(/^[0-9]{1,15}$/, 'debe ser el número de una lista')
+    .transform(Number)
+    .optional(),
+  desde: z.iso.date().optional(),
+  hasta: z.iso.date().optional(),
+  cursor: z.string().optional(),
+});
+type Query = z.output<typeof query>;
+
+const eventsPerPage = 30;
+/** How often the newest events are read again while somebody looks at them. */
+const liveSeconds = 10;
+/** Lists that the filter offers. An account may have more, which are found by the link on the list's own page. */
+const maxListOptions = 200;
+
+/** `/consola/eventos`: what changed, in words, with the official file that it was read from. */
+export function makeEventsPage({ pool }: Pick<ApiDependencies, 'pool'>): Page<AccountRequest> {
+  return accountPageWithQuery({
+    query,
+    async show({ session, query: { values, ...filled } }) {
+      const { accountId } = session.caller;
+      const lists = await pageLists(pool, accountId, 0, maxListOptions);
+      const [events, newest] =
+        values === null ? [[], 0] : await Promise.all([read(accountId, values), lastPosition(pool, accountId)]);
+      return {
+        title: 'Eventos',
+        status: values === null ? 422 : 200,
+        scripts: ['live.js'],
+        body: (
+          <>
+            <h1>Eventos</h1>
+            <EventFilters filled={filled} lists={lists} />
+            {values !== null && (
+              // Older pages do not change.
+              <div id="eventos" data-live={values.cursor === undefined ? liveSeconds : undefined}>
+                <Events events={events} filled={filled} hasAny={newest > 0} />
+              </div>
+            )}
+          </>
+        ),
+      };
+    },
+  });
+
+  function read(accountId: number, { ruc, evento, lista, desde, hasta, cursor }: Query): Promise<CausedEvent[]> {
+    const before = cursor === undefined ? null : Number(readCursor('eventos_previos', cursor, ''));
+    const days = {
+      ...(desde === undefined ? {} : { fromDay: desde, from: instantFrom(desde) }),
+      ...(hasta === undefined ? {} : { toDay: hasta, until: instantAfter(hasta) }),
+    };
+    return pageNewestEvents(pool, accountId, { ruc, evento, list: lista, ...days, before }, eventsPerPage + 1);
+  }
+}
+
+function EventFilters({ filled, lists }: { filled: Filled; lists: readonly WatchList[] }) {
+  const all = { value: '', label: 'Todos' };
+  return (
+    <Filters filled={filled}>
+      <TextField name="ruc" label="RUC" inputMode="numeric" size={13} />
+      <Select
+        name="evento"
+        label="Clase"
+        options={[all, ...eventKinds.map((kind) => ({ value: kind, label: eventKindTexts[kind] }))]}
+      />
+      <Select
+        name="lista"
+        label="Lista"
+        options={[
+          { value: '', label: 'Todas' },
+          ...lists.map(({ id, nombre }) => ({ value: String(id), label: nombre })),
+        ]}
+      />
+      <TextField name="desde" label="Desde" type="date" />
+      <TextField name="hasta" label="Hasta" type="date" />
+      <div class="field">
+        <button type="submit">Filtrar</button>
+      </div>
+    </Filters>
+  );
+}
+
+interface EventsProps {
+  events: readonly CausedEvent[];
+  filled: Filled;
+  /** Whether the account ever had an event. */
+  hasAny: boolean;
+}
+
+function Events({ events, filled, hasAny }: EventsProps) {
+  if (events.length === 0 && !hasAny)
+    return (
+      <p>
+        Todavía no hay eventos. Aparecen cuando cambia una empresa de sus <Link to="/consola/listas">listas</Link>.
+      </p>
+    );
+  if (events.length === 0) return <p>Ningún evento con estos filtros.</p>;
+  const page = events.slice(0, eventsPerPage);
+  const cursor = writeCursor('eventos_previos', page.at(-1)!.position);
+  return (
+    <>
+      <ol class="events">
+        {page.map((event) => (
+          <li key={event.id} id={event.id}>
+            <OneEvent event={event} />
+          </li>
+        ))}
+      </ol>
+      {events.length > eventsPerPage && (
+        <p>
+          <Link to={`/consola/eventos?${new URLSearchParams({ ...filled.typed, cursor })}`} class="button">
+            Ver lo anterior
+          </Link>
+        </p>
+      )}
+    </>
+  );
+}
+
+function OneEvent({ event: { payload, cause, deliveries } }: { event: CausedEvent }) {
+  const event = JSON.parse(payload) as EventPayload;
+  const { datos, watchlist } = event;
+  return (
+    <article class="event">
+      <div>
+        <h2>{eventSentence(event)}</h2>
+        <p>
+          RUC <Link to={`/consola/empresas/${datos.ruc}`}>{datos.ruc}</Link>, de la lista{' '}
+          <Link to={`/consola/listas/${watchlist.id}`}>{watchlist.nombre}</Link>
+        </p>
+        {datos.campo !== 'ruc' && (
+          <p>
+            {fieldLabel(datos.campo)}: <del>{shownValue(datos.antes)}</del> <span aria-hidden="true">→</span>{' '}
+            <ins>{shownValue(datos.despues)}</ins>
+          </p>
+        )}
+        {cause.takenBackBy !== null && (
+          <p class="message warn">La edición {number(cause.takenBackBy)} corrigió esto: ya no vale.</p>
+        )}
+        <Deliveries deliveries={deliveries} />
+      </div>
+      <Cause cause={cause} />
+    </article>
+  );
+}
+
+function Deliveries({ deliveries }: Pick<CausedEvent, 'deliveries'>) {
+  if (deliveries.length === 0) return <p class="quiet">No se envió a ningún webhook.</p>;
+  return (
+    <p class="quiet">
+      {deliveries.map(({ id, estado }, index) => (
+        <span key={id}>
+          {index > 0 && ' · '}
+          <Link to={`/consola/entregas/${id}`}>Entrega {deliveryStateTexts[estado].toLowerCase()}</Link>
+        </span>
+      ))}
+    </p>
+  );
+}
+
+function Cause({
+  cause: { register, edition, fechaDato, publishedAt, detectedAt, sha256 },
+}: Pick<CausedEvent, 'cause'>) {
+  return (
+    <Facts
+      facts={[
+        ['Causa', `${registerNamesShown[register]}, edición ${number(edition)}`],
+        ['Fecha del dato', longDay(fechaDato)],
+        ['Publicado', publishedAt === null ? 'sin dato' : <Moment key="published" at={publishedAt} />],
+        ['Detectado', detectedAt === null ? 'sin dato' : <Moment key="detected" at={detectedAt} />],
+        [
+          'SHA-256 del archivo',
+          sha256 === null ? 'Es una corrección: no tiene archivo' : <Hash key="hash" text={sha256} />,
+        ],
+      ]}
+    />
+  );
+}
