@@ -9,6 +9,8 @@ import { mustBeNoted, noteUse, readToken, secretMatches } from './tokens.ts';
 /** The token of a request, and the account that owns the token. */
 export interface Caller {
   tokenId: string;
+  /** Set when somebody asks in the console. */
+  sessionId?: string;
   accountId: number;
   plan: string;
   planRank: number;

@@ -13,6 +13,8 @@ import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from './seats.ts';
 
 export interface StreamLimits extends FeedLimits {
   maxPerAccount: number;
+  /** Largest number of streams that an account's sessions of the console have open. */
+  maxInConsole: number;
   maxOpenMs: number;
   /**
    * `checkMs` is the pause between two checks of the open streams, and `checkTimeoutMs` the longest time of a check.
@@ -31,6 +33,7 @@ export const defaultStreamLimits: StreamLimits = {
   commentMs: 15_000,
   retryMs: 1_000,
   maxPerAccount: 5,
+  maxInConsole: 20,
   maxOpenMs: 3_600_000,
   checkMs: 2_000,
   checkTimeoutMs: 2_000,
@@ -44,9 +47,12 @@ export interface OpenStream {
   notifier: Notifier;
 }
 
+type StreamCaller = Pick<Caller, 'accountId' | 'tokenId' | 'sessionId'>;
+
 interface Entry extends OpenStream {
   id: string;
   tokenId: string;
+  sessionId: string | null;
   openedAt: number;
   /** The position of the account's last event at the latest check. */
   seenPosition: number;
@@ -87,13 +93,16 @@ export class EventStreams {
   }
 
   /**
-   * Opens a stream and takes one of its account's `maxPerAccount` seats (seats.ts), until the response closes.
+   * Opens a stream and takes one of its account's seats (seats.ts), until the response closes.
    * @throws ApiProblem demasiados_flujos when all seats are taken
    */
-  async open({ accountId, tokenId }: Caller, response: ServerResponse): Promise<OpenStream> {
+  async open({ accountId, tokenId, ...caller }: StreamCaller, response: ServerResponse): Promise<OpenStream> {
     const id = randomUUID();
-    const oldest = await takeSeat(this.#pool, { id, accountId }, this.limits);
-    if (oldest !== null) throw this.#tooMany(oldest);
+    const sessionId = caller.sessionId ?? null;
+    const { maxInConsole, maxPerAccount, leaseMs } = this.limits;
+    const most = sessionId === null ? maxPerAccount : maxInConsole;
+    const oldest = await takeSeat(this.#pool, { id, accountId, sessionId }, { maxPerAccount: most, leaseMs });
+    if (oldest !== null) throw this.#tooMany(most, oldest);
     const stopped = new AbortController();
     const notifier = new Notifier();
     const unlisten = this.#notifications.listen(eventChannel, String(accountId), () => notifier.notify());
@@ -104,6 +113,7 @@ export class EventStreams {
     const entry: Entry = {
       id,
       tokenId,
+      sessionId,
       openedAt: performance.now(),
       seenPosition: 0,
       signal: stopped.signal,
@@ -171,12 +181,12 @@ export class EventStreams {
     for (const entry of this.#open.values()) entry.end();
   }
 
-  #tooMany(oldest: Date): ApiProblem {
-    const { maxPerAccount, maxOpenMs } = this.limits;
+  #tooMany(most: number, oldest: Date): ApiProblem {
+    const { maxOpenMs } = this.limits;
     const seconds = Math.max(1, Math.ceil((oldest.getTime() + maxOpenMs - Date.now()) / 1_000));
     return new ApiProblem(
       'demasiados_flujos',
-      `La cuenta admite hasta ${maxPerAccount} flujos abiertos y los tiene. Cierre uno, o espere a que termine el más antiguo.`,
+      `La cuenta admite hasta ${most} flujos abiertos y los tiene. Cierre uno, o espere a que termine el más antiguo.`,
       {},
       { 'Retry-After': String(seconds) },
     );

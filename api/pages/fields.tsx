@@ -139,12 +139,11 @@ export function TextArea({ name, label, hint, rows, value }: FieldProps & { rows
   );
 }
 
-interface SelectProps extends FieldProps {
-  value?: string;
+interface Options {
   options: readonly { value: string; label: string }[];
 }
 
-export function Select({ name, label, hint, value, options }: SelectProps) {
+export function Select({ name, label, hint, value, options }: FieldProps & Options & { value?: string }) {
   const { id, typed, error, describedBy } = useField(name, hint !== undefined);
   return (
     <FieldFrame id={id} label={label} hint={hint} error={error}>
@@ -164,9 +163,20 @@ export function Select({ name, label, hint, value, options }: SelectProps) {
   );
 }
 
-/** Several choices of a list, of which none, some or all may be marked. */
-export function Checks({ name, label, hint, options }: SelectProps) {
-  const { id, typed, error } = useField(name, hint !== undefined);
+/**
+ * Several choices of a list, of which none, some or all may be marked.
+ * @param values what is marked until the form is sent
+ */
+export function Checks({
+  name,
+  label,
+  hint,
+  values = [],
+  options,
+}: FieldProps & Options & { values?: readonly string[] }) {
+  const { id, typed, error, isSent } = useField(name, hint !== undefined);
+  // A browser sends nothing for a list of which none is marked.
+  const marked = isSent ? (typed?.split('\n') ?? []) : values;
   return (
     <fieldset class="field">
       <legend>{label}</legend>
@@ -179,7 +189,7 @@ export function Checks({ name, label, hint, options }: SelectProps) {
             type="checkbox"
             name={name}
             value={option.value}
-            checked={typed?.split('\n').includes(option.value)}
+            checked={marked.includes(option.value)}
           />{' '}
           {option.label}
         </label>
@@ -195,6 +205,7 @@ function useField(name: string, hasHint: boolean) {
   const describedBy = [hasHint && `${id}-ayuda`, error !== undefined && `${id}-error`].filter(Boolean).join(' ');
   return {
     id,
+    isSent: filled !== null,
     typed: filled?.typed[name],
     error,
     describedBy: describedBy === '' ? undefined : describedBy,

@@ -13,6 +13,7 @@ import {
   type Answer,
   isDownload,
   isRedirect,
+  isView,
   type PageForm,
   type PageRow,
   type Redirect,
@@ -99,7 +100,7 @@ class PageAnswer {
 
   async fixedHtml(context: ApiContext): Promise<string> {
     const answer = await this.#row.page.show(this.#request(context, null, null));
-    if (isRedirect(answer) || isDownload(answer)) throw new Error(`${this.#row.path} is fixed and must show a page`);
+    if (!isView(answer)) throw new Error(`${this.#row.path} is fixed and must show a page`);
     return this.#html(answer, { context, session: null, secret: null, refused: null, done: null });
   }
 
@@ -131,8 +132,7 @@ class PageAnswer {
     if (!('errors' in outcome)) return this.#send(context, outcome, around);
     const refused = { ...outcome, name };
     const view = await show(this.#request(context, open.session, refused));
-    const isPage = !isRedirect(view) && !isDownload(view);
-    const marked = isPage ? { ...view, status: 422, title: `Error: ${view.title}` } : view;
+    const marked = isView(view) ? { ...view, status: 422, title: `Error: ${view.title}` } : view;
     this.#send(context, marked, { ...around, refused });
   }
 
@@ -196,7 +196,7 @@ class PageAnswer {
     }
     if (this.#row.access === 'account') context.set('X-Robots-Tag', 'noindex');
     if (isDownload(answer)) sendDownload(context, answer);
-    else sendPage(context, answer.status ?? 200, this.#html(answer, { context, ...around }));
+    else if (isView(answer)) sendPage(context, answer.status ?? 200, this.#html(answer, { context, ...around }));
   }
 
   #redirect(context: ApiContext, { to }: Redirect): void {

@@ -34,7 +34,12 @@ export interface Download {
   text: string;
 }
 
-export type Answer = View | Redirect | Download;
+/** For a page that has answered by itself, as a stream of events does. */
+export interface Answered {
+  isAnswered: true;
+}
+
+export type Answer = View | Redirect | Download | Answered;
 
 /** Spanish texts by the name of the field that they are about. */
 export type FieldErrors = Readonly<Record<string, string>>;
@@ -161,6 +166,10 @@ export function account(path: PageRow['path'], page: Page<AccountRequest>, optio
 
 export function isRedirect(answer: Answer): answer is Redirect {
   return 'to' in answer;
+}
+
+export function isView(answer: Answer): answer is View {
+  return 'body' in answer;
 }
 
 export function isDownload(answer: Answer): answer is Download {

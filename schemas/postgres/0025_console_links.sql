@@ -26,3 +26,6 @@ ALTER TABLE console_session ALTER COLUMN token_id DROP NOT NULL;
 -- last_used_at is written at most every ten minutes.
 ALTER TABLE token ADD COLUMN IF NOT EXISTS name text CHECK (name <> '');
 ALTER TABLE token ADD COLUMN IF NOT EXISTS last_used_at timestamptz;
+
+-- Set when a session of the console has the stream open. Streams of tokens are counted apart.
+ALTER TABLE event_stream ADD COLUMN IF NOT EXISTS session_id uuid;

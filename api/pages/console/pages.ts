@@ -15,12 +15,13 @@ import { makeSignOutPage } from './sign-in.tsx';
 import { makeTokensPage } from './tokens.tsx';
 import { makeDeliveriesPage, makeDeliveryPage } from './watch/deliveries.tsx';
 import { makeDoctorPage } from './watch/doctor.tsx';
-import { makeEventsPage } from './watch/events.tsx';
+import { makeEventsPage, makeFollowEventsPage } from './watch/events.tsx';
 import { makeExportPage, makeListPage } from './watch/list.tsx';
 import { makeListsPage } from './watch/lists.tsx';
 import { makeRecoveriesPage, makeRecoveryPage } from './watch/recoveries.tsx';
 import { makeWebhookPage } from './watch/webhook.tsx';
-import { makeNewWebhookPage, makeWebhooksPage } from './watch/webhooks.tsx';
+import { makeChangeWebhookPage, makeNewWebhookPage } from './watch/webhook-form.tsx';
+import { makeWebhooksPage } from './watch/webhooks.tsx';
 
 const look = { needs: ['ver'] } satisfies FormRule;
 const manage = { needs: ['gestionar_webhooks'], plan: 'crecimiento' } satisfies FormRule;
@@ -50,6 +51,7 @@ export function makeConsolePages(dependencies: ApiDependencies & { site: Site })
     account('/consola/proveedores/{consulta_id}', makeEvidencePage(dependencies)),
 
     account('/consola/eventos', makeEventsPage(dependencies), { menu: 'Eventos', ...watch }),
+    account('/consola/eventos/en-vivo', makeFollowEventsPage(dependencies), { plan: 'crecimiento' }),
     account('/consola/listas', makeListsPage(dependencies), { menu: 'Listas', ...watch, forms: { crear: manage } }),
     account('/consola/listas/{lista}', makeListPage(dependencies), {
       ...watch,
@@ -72,6 +74,7 @@ export function makeConsolePages(dependencies: ApiDependencies & { site: Site })
         borrar: { ...manage, ...remove },
       },
     }),
+    account(`${webhook}/cambiar`, makeChangeWebhookPage(dependencies), { ...watch, forms: { cambiar: manage } }),
     account(`${webhook}/entregas`, makeDeliveriesPage(dependencies), watch),
     account(`${webhook}/recuperaciones`, makeRecoveriesPage(dependencies), { ...watch, forms: { contar: resend } }),
     account(`${webhook}/recuperaciones/{recuperacion}`, makeRecoveryPage(dependencies), {

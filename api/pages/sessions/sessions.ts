@@ -27,8 +27,8 @@ const linkOfOperator = 'enlace';
 export const maxNameLength = 60;
 const maxBrowserLength = 200;
 
-/** SQL condition for a session `s` and its token `t`, if it has one: used lately, not too old, and its token is not revoked. */
-const inForce = `s.last_used_at > now() - interval '${idleMinutes} minutes' AND s.ends_at > now() AND t.revoked_at IS NULL`;
+/** SQL condition for a session `s` and its token `t`, if it has one: used lately, not too old, the token not revoked. */
+export const inForce = `s.last_used_at > now() - interval '${idleMinutes} minutes' AND s.ends_at > now() AND t.revoked_at IS NULL`;
 
 /**
  * Starts a session for a caller whose token was just checked, and returns the value of its cookie. Every sign-in makes a
@@ -77,7 +77,7 @@ export async function findSession(pool: Pool, secret: string): Promise<ConsoleSe
   if (row.is_used_again) await pool.query('UPDATE console_session SET last_used_at = now() WHERE id = $1', [row.id]);
   return {
     id: row.id,
-    caller: callerOfState(row.token_id ?? linkOfOperator, row),
+    caller: { ...callerOfState(row.token_id ?? linkOfOperator, row), sessionId: row.id },
     capabilities: row.capabilities ?? capabilities,
     isConfirmed: row.is_confirmed,
   };

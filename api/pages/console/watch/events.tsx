@@ -4,12 +4,16 @@ import { pageLists, type WatchList } from '../../../../pipelines/watch/lists.ts'
 import type { EventPayload } from '../../../../schemas/http/events.ts';
 import { eventKinds } from '../../../../schemas/registers.ts';
 import { checkRuc } from '../../../../schemas/ruc.ts';
+import { planRanks } from '../../../accounts/callers.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { instantAfter, instantFrom, readCursor, writeCursor } from '../../../input.ts';
+import { notFound } from '../../../problems.ts';
+import { makeEventHandlers } from '../../../routes/events.ts';
 import { Filters, Select, TextField } from '../../fields.tsx';
 import { longDay, number } from '../../formats.ts';
 import { type AccountRequest, accountPageWithQuery, type Filled, type Page } from '../../page.ts';
 import { Facts, Link, Moment } from '../../parts.tsx';
+import { prefixOf, type Site } from '../../sessions/cookies.ts';
 import { Hash } from '../companies/company.tsx';
 import { eventKindTexts, eventSentence, fieldLabel, registerNamesShown, shownValue } from '../words.ts';
 import { deliveryStateTexts } from './states.ts';
@@ -32,17 +36,20 @@ const query = z.strictObject({
 type Query = z.output<typeof query>;
 
 const eventsPerPage = 30;
-/** How often the newest events are read again while somebody looks at them. */
+/** How often the newest events are read again while somebody looks at them and no stream is open. */
 const liveSeconds = 10;
+const followPath = '/consola/eventos/en-vivo';
 /** Lists that the filter offers. An account may have more, which are found by the link on the list's own page. */
 const maxListOptions = 200;
 
 /** `/consola/eventos`: what changed, in words, with the official file that it was read from. */
-export function makeEventsPage({ pool }: Pick<ApiDependencies, 'pool'>): Page<AccountRequest> {
+export function makeEventsPage({ pool, site }: Pick<ApiDependencies, 'pool'> & { site: Site }): Page<AccountRequest> {
   return accountPageWithQuery({
     query,
     async show({ session, query: { values, ...filled } }) {
-      const { accountId } = session.caller;
+      const { accountId, planRank } = session.caller;
+      // Older pages do not change.
+      const isLive = values !== null && values.cursor === undefined;
       const lists = await pageLists(pool, accountId, 0, maxListOptions);
       const [events, newest] =
         values === null ? [[], 0] : await Promise.all([read(accountId, values), lastPosition(pool, accountId)]);
@@ -55,10 +62,19 @@ export function makeEventsPage({ pool }: Pick<ApiDependencies, 'pool'>): Page<Ac
             <h1>Eventos</h1>
             <EventFilters filled={filled} lists={lists} />
             {values !== null && (
-              // Older pages do not change.
-              <div id="eventos" data-live={values.cursor === undefined ? liveSeconds : undefined}>
-                <Events events={events} filled={filled} hasAny={newest > 0} />
-              </div>
+              <>
+                <p class="live quiet" role="status" id="en-vivo" />
+                <div
+                  id="eventos"
+                  data-live={isLive ? liveSeconds : undefined}
+                  // An account that has lists from a former plan reads its old events, and gets no new ones.
+                  data-stream={
+                    isLive && planRank >= planRanks.crecimiento ? `${prefixOf(site)}${followPath}` : undefined
+                  }
+                >
+                  <Events events={events} filled={filled} hasAny={newest > 0} />
+                </div>
+              </>
             )}
           </>
         ),
@@ -74,6 +90,22 @@ export function makeEventsPage({ pool }: Pick<ApiDependencies, 'pool'>): Page<Ac
     };
     return pageNewestEvents(pool, accountId, { ruc, evento, list: lista, ...days, before }, eventsPerPage + 1);
   }
+}
+
+/**
+ * `/consola/eventos/en-vivo`: the API's stream of events with the filters of the page. It ends with the session, and keeps
+ * no session in use.
+ */
+export function makeFollowEventsPage(dependencies: ApiDependencies): Page<AccountRequest> {
+  const { seguirEventos } = makeEventHandlers(dependencies);
+  return accountPageWithQuery({
+    query: query.omit({ cursor: true }),
+    async show({ context, query: { values } }) {
+      if (values === null) throw notFound('El flujo');
+      await seguirEventos({ params: {}, query: values, body: undefined }, context);
+      return { isAnswered: true };
+    },
+  });
 }
 
 function EventFilters({ filled, lists }: { filled: Filled; lists: readonly WatchList[] }) {

@@ -30,6 +30,7 @@ export function makeWebhookPage(dependencies: ApiDependencies): Page<AccountRequ
   });
   return {
     done: {
+      cambiado: 'El webhook está cambiado.',
       pausado: 'El webhook está en pausa. Los avisos nuevos se guardan.',
       reanudado: 'El webhook volvió a enviar.',
     },
@@ -60,7 +61,7 @@ export function makeWebhookPage(dependencies: ApiDependencies): Page<AccountRequ
         return { to: '/consola/webhooks?hecho=borrado' };
       }),
     },
-    async show({ context, params }) {
+    async show({ context, params, session }) {
       const webhook = await requireWebhook(pool, context, params.webhook ?? '');
       const today = limaDay(now());
       const from = toDate(toDayNumber(today) - shownDays + 1);
@@ -77,6 +78,13 @@ export function makeWebhookPage(dependencies: ApiDependencies): Page<AccountRequ
             <p>
               <Link to={`/consola/webhooks/${webhook.id}/entregas`}>Entregas</Link> ·{' '}
               <Link to={`/consola/webhooks/${webhook.id}/recuperaciones`}>Recuperar lo que se perdió</Link>
+              {/* The form on the other page has the rule; this only leaves the link to it out. */}
+              {session.capabilities.includes('gestionar_webhooks') && (
+                <>
+                  {' '}
+                  · <Link to={`/consola/webhooks/${webhook.id}/cambiar`}>Cambiar dirección, clases o listas</Link>
+                </>
+              )}
             </p>
             <h2>Salud</h2>
             <Health days={days} from={from} today={today} />

@@ -1,16 +1,9 @@
-import { z } from 'zod';
-import { pageLists } from '../../../../pipelines/watch/lists.ts';
 import { listWebhooks, type Webhook } from '../../../../pipelines/webhooks/webhooks.ts';
-import { newWebhook } from '../../../../schemas/http/webhooks.ts';
-import { eventKinds } from '../../../../schemas/registers.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
-import { makeWebhookHandlers } from '../../../routes/webhooks.ts';
-import { Checks, Form, TextField } from '../../fields.tsx';
 import { number } from '../../formats.ts';
-import { type AccountRequest, form, type Page, type View } from '../../page.ts';
+import type { AccountRequest, Page, View } from '../../page.ts';
 import { Code, Link, Moment, Table } from '../../parts.tsx';
 import type { ConsoleSession } from '../../sessions/sessions.ts';
-import { eventKindTexts } from '../words.ts';
 import { webhookStateText } from './states.ts';
 
 /** `/consola/webhooks`: the account's webhooks and how each is doing. */
@@ -86,73 +79,6 @@ function Webhooks({ webhooks }: { webhooks: readonly Webhook[] }) {
       ))}
     </Table>
   );
-}
-
-const oneOrMore = <Schema extends z.ZodType>(schema: Schema) =>
-  z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(schema)).optional();
-
-const fields = z.strictObject({
-  url: newWebhook.shape.url,
-  descripcion: newWebhook.shape.descripcion,
-  eventos: oneOrMore(z.enum(eventKinds)),
-  listas: oneOrMore(
-    z
-      .string()
-      .regex(/^[0-9]{1,15}$/)
-      .transform(Number),
-  ),
-});
-/** Lists that can be chosen in the form. */
-const maxListOptions = 200;
-
-/** `/consola/webhooks/nuevo`: makes a webhook and shows its secret, this once. */
-export function makeNewWebhookPage(dependencies: ApiDependencies): Page<AccountRequest> {
-  const { crearWebhook } = makeWebhookHandlers(dependencies);
-  return {
-    forms: {
-      crear: form(fields, async (values, { context }: AccountRequest) => {
-        const { data } = await crearWebhook({ params: {}, query: undefined, body: values }, context);
-        return secretView(data.id, data.secreto, 'El webhook está creado');
-      }),
-    },
-    async show({ session }) {
-      const lists = await pageLists(dependencies.pool, session.caller.accountId, 0, maxListOptions);
-      return {
-        title: 'Crear un webhook',
-        body: (
-          <>
-            <h1>Crear un webhook</h1>
-            <Form name="crear">
-              <TextField
-                name="url"
-                label="Dirección"
-                type="url"
-                hint="Empieza con https:// y lleva a un servidor público."
-                autocomplete="off"
-                isRequired
-              />
-              <TextField name="descripcion" label="Descripción (opcional)" autocomplete="off" maxLength={200} />
-              <Checks
-                name="eventos"
-                label="Clases de evento"
-                hint="Sin marcar ninguna, todas."
-                options={eventKinds.map((kind) => ({ value: kind, label: eventKindTexts[kind] }))}
-              />
-              {lists.length > 0 && (
-                <Checks
-                  name="listas"
-                  label="Listas"
-                  hint="Sin marcar ninguna, todas, también las que se creen después."
-                  options={lists.map(({ id, nombre }) => ({ value: String(id), label: nombre }))}
-                />
-              )}
-              <button type="submit">Crear y ver el secreto</button>
-            </Form>
-          </>
-        ),
-      };
-    },
-  };
 }
 
 /** Shows a secret that is shown this once. */
