@@ -31,8 +31,7 @@ export function DailyUse({ days, quota, today }: { days: readonly DayUse[]; quot
           {[...days].reverse().map(({ day, units }) => (
             <tr key={day}>
               <td>
-                {longDay(day)}
-                {day === today && <span class="badge">hoy, hasta ahora</span>}
+                {longDay(day)} {day === today && <span class="badge">hoy, hasta ahora</span>}
               </td>
               <td class="number">{number(units)}</td>
             </tr>

@@ -98,8 +98,7 @@ function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; 
       {sessions.map(({ id, name, browser, tokenId, capabilities, startedAt, lastUsedAt }) => (
         <tr key={id}>
           <td class="first wraps">
-            <strong>{name ?? browserName(browser)}</strong>
-            {id === current && <span class="badge">esta sesión</span>}
+            <strong>{name ?? browserName(browser)}</strong> {id === current && <span class="badge">esta sesión</span>}
             {name !== null && <span class="quiet below">{browserName(browser)}</span>}
           </td>
           <td>

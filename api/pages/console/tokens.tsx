@@ -71,8 +71,7 @@ function Tokens({ tokens, current }: { tokens: readonly TokenSummary[]; current:
       {tokens.map(({ id, name, created_at, last_used_at, revoked_at }) => (
         <tr key={id}>
           <td class="first wraps">
-            <strong>{name ?? 'Sin nombre'}</strong>
-            {id === current && <span class="badge">el de esta sesión</span>}
+            <strong>{name ?? 'Sin nombre'}</strong> {id === current && <span class="badge">el de esta sesión</span>}
             <code class="below">pad_live_{id}_…</code>
           </td>
           <td>

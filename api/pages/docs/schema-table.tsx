@@ -111,8 +111,7 @@ export function FieldTable({ label, fields, showsRequired }: FieldTableProps) {
       {fields.map(({ path, type, isRequired, description }) => (
         <tr key={path}>
           <td class="first">
-            <code>{path}</code>
-            {showsRequired && isRequired && <span class="badge">obligatorio</span>}
+            <code>{path}</code> {showsRequired && isRequired && <span class="badge">obligatorio</span>}
           </td>
           <td class="wraps">
             <Marked text={type} />

@@ -53,7 +53,7 @@ function TimeLine({ entries }: { entries: readonly HistoryEntry[] }) {
         <li key={key}>
           <h2>
             <time dateTime={day}>{longDay(day)}</time>
-            <span class="quiet"> · {registerNamesShown[register]}</span>
+            <span class="quiet">· {registerNamesShown[register]}</span>
           </h2>
           <ul>
             {changes.map((entry) => (

@@ -163,7 +163,7 @@ function Hits({ found: { hits, day, next }, typed }: { found: Found; typed: Fill
         {hits.map((hit) => (
           <tr key={hit.ruc}>
             <td class="first wraps">
-              <Link to={`/consola/empresas/${hit.ruc}`}>{hit.nombre}</Link>
+              <Link to={`/consola/empresas/${hit.ruc}`}>{hit.nombre}</Link>{' '}
               {hit.coincidencia === 'aproximada' && <span class="badge">parecida</span>}
             </td>
             <td class="tabular">{hit.ruc}</td>

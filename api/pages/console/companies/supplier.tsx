@@ -141,7 +141,9 @@ function Evidence({ check, meta, sha256 }: EvidenceProps) {
 function standingText({ figura, desde, resolucion }: ListStanding): string {
   if (figura === null) return 'La lista no está cargada';
   if (!figura) return 'No figura';
-  return ['Sí', desde === null ? null : `desde ${desde}`, resolucion].filter((part) => part !== null).join(', ');
+  return ['Sí', desde === null ? null : `desde el ${longDay(desde)}`, resolucion]
+    .filter((part) => part !== null)
+    .join(', ');
 }
 
 function listsText({ vigilado: { listas } }: SupplierCheck): string {
@@ -180,11 +182,11 @@ function Bars({ bars }: { bars: SupplierCheck['contrataciones_estado']['sancione
           </td>
           <td class="tabular">
             <span class="label">Desde </span>
-            {desde ?? 'sin dato'}
+            {desde === null ? 'sin dato' : longDay(desde)}
           </td>
           <td class="tabular">
             <span class="label">Hasta </span>
-            {definitiva ? 'definitiva' : (hasta ?? 'sin fin')}
+            {definitiva ? 'definitiva' : hasta === null ? 'sin fin' : longDay(hasta)}
           </td>
           <td>
             <span class="label">Vigente </span>

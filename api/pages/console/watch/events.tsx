@@ -219,7 +219,7 @@ function Cause({
   return (
     <Facts
       facts={[
-        ['Causa', `${registerNamesShown[register]}, edición ${number(edition)}`],
+        ['Causa', `${registerNamesShown[register]}, edición\u00a0${number(edition)}`],
         ['Fecha del dato', longDay(fechaDato)],
         ['Publicado', publishedAt === null ? 'sin dato' : <Moment key="published" at={publishedAt} />],
         ['Detectado', detectedAt === null ? 'sin dato' : <Moment key="detected" at={detectedAt} />],

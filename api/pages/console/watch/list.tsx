@@ -143,8 +143,14 @@ function Members({ members }: { members: readonly ShownMember[] }) {
           <td class="first tabular">
             <Link to={`/consola/empresas/${ruc}`}>{ruc}</Link>
           </td>
-          <td>{estado ?? 'sin dato'}</td>
-          <td>{condicion ?? 'sin dato'}</td>
+          <td>
+            <span class="label">Estado </span>
+            {estado ?? 'sin dato'}
+          </td>
+          <td>
+            <span class="label">Condición </span>
+            {condicion ?? 'sin dato'}
+          </td>
           <td>
             <span class="label">Agregada </span>
             <Moment at={new Date(agregado_en)} />
@@ -180,10 +186,14 @@ function pastedView(list: WatchList, lines: readonly PastedLine[], added: AddedM
           <Table
             label="Respuesta a cada línea"
             columns={[{ name: 'Línea', isNumber: true }, { name: 'Leído' }, { name: 'Respuesta' }]}
+            stacked
           >
             {lines.map(({ line, shown, outcome }) => (
               <tr key={line}>
-                <td class="number">{line}</td>
+                <td class="number">
+                  <span class="label">Línea </span>
+                  {line}
+                </td>
                 <td class="tabular">{shown}</td>
                 <td class="wraps">
                   {'refusal' in outcome ? refusalTexts[outcome.refusal] : lineText(held, outcome.ruc)}
