@@ -38,11 +38,11 @@ export function longDay(day: Date | string): string {
   return days.format(typeof day === 'string' ? new Date(`${day}T12:00:00-05:00`) : day);
 }
 
-const shortDays = new Intl.DateTimeFormat('es-PE', { timeZone: 'America/Lima', day: '2-digit', month: '2-digit' });
+const daysAndMonths = new Intl.DateTimeFormat('es-PE', { timeZone: 'America/Lima', day: '2-digit', month: '2-digit' });
 
 /** 27/11 @param day YYYY-MM-DD */
-export function shortDay(day: string): string {
-  return shortDays.format(new Date(`${day}T12:00:00-05:00`));
+export function dayAndMonth(day: string): string {
+  return daysAndMonths.format(new Date(`${day}T12:00:00-05:00`));
 }
 
 const minuteMs = 60_000;

@@ -70,7 +70,7 @@ test('sign in after a mistake, see the month’s use, end the other session, sig
   await expectGoodLooks(page, 'consola-resumen-un-dia');
   await setDailyUse([...Array.from({ length: 20 }, (_, day) => (day % 7 === 0 ? 0 : 900 + day * 31)), 40_000]);
   await page.reload();
-  expect(await page.textContent('.bars + details')).toContain('40,000');
+  expect(await page.textContent('.chart + details')).toContain('40,000');
   await page.click('summary');
   await expectGoodLooks(page, 'consola-resumen-uso');
 

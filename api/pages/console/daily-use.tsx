@@ -1,7 +1,7 @@
 import { lastDayOfMonth } from '../../calendar/days.ts';
 import { type DayUse, type Forecast, forecastMonth } from '../../metering/daily-use.ts';
-import { Bars } from '../bars.tsx';
-import { longDay, number, share, shortDay } from '../formats.ts';
+import { BarChart } from '../chart.tsx';
+import { dayAndMonth, longDay, number, share } from '../formats.ts';
 import { Facts, Table } from '../parts.tsx';
 
 // The use per day on the overview: a chart with its table, and what the month will have used.
@@ -18,12 +18,15 @@ interface Quota {
 export function DailyUse({ days, quota, today }: { days: readonly DayUse[]; quota: Quota; today: string }) {
   if (days.length === 0)
     return <p>Todavía no hay consultas. Aquí aparecerán las de cada día desde la primera que se cobre.</p>;
+  const most = Math.max(...days.map(({ units }) => units));
   return (
     <>
       <MonthForecast days={days} quota={quota} today={today} />
-      <Bars
-        label={`Consultas por día, del ${longDay(days[0]!.day)} al ${longDay(today)}`}
-        bars={days.map(({ day, units }) => ({ name: shortDay(day), value: units }))}
+      <BarChart
+        title="Consultas por día"
+        summary={`Consultas por día, del ${longDay(days[0]!.day)} al ${longDay(today)}. Lo más fueron ${number(most)}.`}
+        bars={days.map(({ day, units }) => ({ name: dayAndMonth(day), value: units }))}
+        unit="consultas"
       />
       <details>
         <summary>Ver la tabla de estos días</summary>

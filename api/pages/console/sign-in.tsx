@@ -5,10 +5,20 @@ import { addressSubject } from '../../metering/minute-limits.ts';
 import { ApiProblem, fieldProblem } from '../../problems.ts';
 import type { ApiContext } from '../../request.ts';
 import { Form, TextField } from '../fields.tsx';
-import { form, type Page, type PageRequest, type Redirect, withQuery } from '../page.ts';
+import {
+  type AccountRequest,
+  accountPageWithQuery,
+  form,
+  type Page,
+  type PageRequest,
+  type Redirect,
+  withQuery,
+} from '../page.ts';
 import { Link } from '../parts.tsx';
 import { readCookie, type Site, writeCookie } from '../sessions/cookies.ts';
 import {
+  confirmedMinutes,
+  confirmSession,
   endSessionOf,
   findSession,
   idleMinutes,
@@ -24,7 +34,7 @@ const startPath = '/consola/resumen';
 const consolePath = /^\/consola(\/[a-z0-9_-]+)+(\?[\w=&.%+*-]*)?$/i;
 
 /** Returns the page to go back to, or the first page when the text is none of the console's. */
-export function backTo(text: string | undefined): string {
+function backTo(text: string | undefined): string {
   return text !== undefined && consolePath.test(text) ? text : startPath;
 }
 
@@ -76,7 +86,7 @@ async function signIn(
 }
 
 /** @throws ApiProblem parametro_invalido about the field `token`, servicio_no_disponible */
-export function identifyTyped(identify: ApiDependencies['identify'], token: string): Promise<Caller> {
+function identifyTyped(identify: ApiDependencies['identify'], token: string): Promise<Caller> {
   return identify(`Bearer ${token}`).catch((error: unknown) => {
     if (!(error instanceof ApiProblem) || error.status >= 500) throw error;
     throw fieldProblem('parametro_invalido', 'token', error.message);
@@ -139,4 +149,43 @@ export function makeSignOutPage({ pool, site }: Pick<Dependencies, 'pool' | 'sit
       ),
     }),
   } satisfies Page<PageRequest>;
+}
+
+const confirmQuery = z.strictObject({ volver: z.string().optional() });
+
+/** `/consola/confirmar`: the token again, before a secret is shown or changed and before something is deleted. */
+export function makeConfirmPage({ pool, identify }: Pick<ApiDependencies, 'pool' | 'identify'>): Page<AccountRequest> {
+  return accountPageWithQuery({
+    query: confirmQuery,
+    forms: {
+      confirmar: form(
+        z.strictObject({ token: z.string() }),
+        async ({ token }, request: AccountRequest<z.output<typeof confirmQuery>>) => {
+          const { session, context } = request;
+          await context.state.countRequest(addressSubject(context.ip));
+          const { accountId } = await identifyTyped(identify, token);
+          if (accountId !== session.caller.accountId)
+            throw fieldProblem('parametro_invalido', 'token', 'el token es de otra cuenta');
+          await confirmSession(pool, session.id);
+          return { to: backTo(request.query.values?.volver) };
+        },
+      ),
+    },
+    show: () => ({
+      title: 'Confirme que es usted',
+      body: (
+        <>
+          <h1>Confirme que es usted</h1>
+          <p>
+            Antes de mostrar o cambiar un secreto, y antes de borrar, se pide de nuevo un token de la cuenta. Vale{' '}
+            {confirmedMinutes} minutos. Después vuelve a donde estaba: pulse ahí otra vez el botón.
+          </p>
+          <Form name="confirmar">
+            <TextField name="token" label="Token" type="password" autocomplete="off" isRequired />
+            <button type="submit">Confirmar</button>
+          </Form>
+        </>
+      ),
+    }),
+  });
 }

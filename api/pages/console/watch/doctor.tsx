@@ -5,8 +5,7 @@ import { maxShownAttempts } from '../../../routes/deliveries.ts';
 import { Form, TextArea, TextField } from '../../fields.tsx';
 import { type AccountRequest, accountPageWithQuery, form, type Page, type View } from '../../page.ts';
 import { Link } from '../../parts.tsx';
-import { diagnose, type Finding, type KnownDelivery } from './diagnose.ts';
-import { readHeaders } from './pasted-headers.ts';
+import { diagnose, type Finding, type KnownDelivery, readHeaders } from './diagnose.ts';
 
 const query = z.strictObject({ entrega: z.string().optional() });
 const fields = z.strictObject({

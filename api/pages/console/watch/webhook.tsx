@@ -5,9 +5,9 @@ import { limaDay, limaTime, startOfLimaDay } from '../../../../schemas/lima-time
 import { toDate, toDayNumber } from '../../../calendar/days.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { makeWebhookActionHandlers, makeWebhookHandlers, requireWebhook } from '../../../routes/webhooks.ts';
-import { Bars } from '../../bars.tsx';
+import { BarChart } from '../../chart.tsx';
 import { Form, Select, TextField } from '../../fields.tsx';
-import { duration, longDay, number, share, shortDay } from '../../formats.ts';
+import { dayAndMonth, duration, longDay, number, share } from '../../formats.ts';
 import { type AccountRequest, form, type Page } from '../../page.ts';
 import { Facts, Link, Moment, Table } from '../../parts.tsx';
 import { eventKindTexts } from '../words.ts';
@@ -128,9 +128,11 @@ function Health({ days, from, today }: { days: readonly DayOfDeliveries[]; from:
         {number(delivered)} entregadas y {number(failed)} agotadas en {shownDays} días:{' '}
         {share(delivered, delivered + failed)} llegó.
       </p>
-      <Bars
-        label={`Entregas que llegaron por día, del ${longDay(from)} al ${longDay(today)}`}
-        bars={all.map((day) => ({ name: shortDay(day), value: byDay.get(day)?.delivered ?? 0 }))}
+      <BarChart
+        title="Entregas que llegaron por día"
+        summary={`Entregas que llegaron por día, del ${longDay(from)} al ${longDay(today)}.`}
+        bars={all.map((day) => ({ name: dayAndMonth(day), value: byDay.get(day)?.delivered ?? 0 }))}
+        unit="entregas"
       />
       <details>
         <summary>Ver la tabla de estos días</summary>

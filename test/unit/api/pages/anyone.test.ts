@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { hoursAround, niceCeiling } from '../../../../api/pages/anyone/charts.tsx';
+import { hoursAround } from '../../../../api/pages/anyone/charts.tsx';
 import { weekendNorm, withNorms } from '../../../../api/pages/anyone/deadline.tsx';
 import { summaryOf } from '../../../../api/pages/anyone/status.tsx';
 import { duration, expectedWords, habitSentence } from '../../../../api/pages/anyone/words.ts';
+import { niceCeiling } from '../../../../api/pages/chart.tsx';
 import type { RegisterStatus, Status } from '../../../../api/queries/register-status.ts';
 import type { Habit } from '../../../../pipelines/editions/habit.ts';
 import type { StandingName } from '../../../../pipelines/editions/standing.ts';

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { diagnose, type Finding, type Question } from '../../../../api/pages/console/watch/diagnose.ts';
-import { readHeaders } from '../../../../api/pages/console/watch/pasted-headers.ts';
+import { diagnose, type Finding, type Question, readHeaders } from '../../../../api/pages/console/watch/diagnose.ts';
 import { deliveryHeaders } from '../../../../workflows/delivery/signature.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
