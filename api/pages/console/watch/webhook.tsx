@@ -90,7 +90,7 @@ export function makeWebhookPage(dependencies: ApiDependencies): Page<AccountRequ
             <Health days={days} from={from} today={today} />
             <h2>Secretos</h2>
             <Secrets secrets={secrets} now={now()} />
-            <Acts webhook={webhook} />
+            {session.capabilities.some((each) => each !== 'ver' && each !== 'reenviar') && <Acts webhook={webhook} />}
           </>
         ),
       };
