@@ -6,6 +6,7 @@ import { makeCaller, type TestCaller } from '../support/api/process.ts';
 import type { Surroundings } from '../support/api/surroundings.ts';
 import { at, publicUrl, work } from '../support/api/webhook-scene.ts';
 import { expectGoodLooks, useBrowser } from '../support/pages/browser.ts';
+import { Visitor } from '../support/pages/visitor.ts';
 import { rucOf } from '../support/registers/companies.ts';
 import { writeChanges } from '../support/watch/events.ts';
 
@@ -89,6 +90,39 @@ test('many of everything, and names that do not break', async (context) => {
   await page.click('text=Ver lo anterior');
   expect(await page.locator('.event').count()).toBe(10);
   await expectGoodLooks(page, 'eventos-ultima-pagina');
+});
+
+/** Bytes of a page as a browser gets it: compressed, with the style sheet and the scripts that it loads. */
+async function weightOf(visitor: Visitor, path: string): Promise<number> {
+  const sizeOf = ({ headers }: { headers: Headers }) => Number(headers.get('content-length'));
+  const page = await visitor.get(path, { 'accept-encoding': 'br' });
+  const files = [...page.html.matchAll(/(?:src|href)="(\/recursos\/[^"]+)"/g)].map(([, file]) => file!);
+  const sizes = [sizeOf(page)];
+  for (const file of new Set(files)) sizes.push(sizeOf(await visitor.get(file, { 'accept-encoding': 'br' })));
+  expect(Math.min(...sizes)).toBeGreaterThan(0);
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+test('a page with all its files is at most 60 kB, however much it shows', async () => {
+  const { by, list, webhook } = await busyCustomer();
+  const visitor = new Visitor(url);
+  await visitor.signIn(by.token);
+  const paths = [
+    '/consola/resumen',
+    '/consola/empresas?q=comercial',
+    `/consola/empresas/${company}`,
+    `/consola/empresas/${company}/historial`,
+    '/consola/eventos',
+    '/consola/listas',
+    `/consola/listas/${list}`,
+    '/consola/webhooks',
+    `/consola/webhooks/${webhook}`,
+    `/consola/webhooks/${webhook}/cambiar`,
+    `/consola/webhooks/${webhook}/entregas`,
+    '/consola/firmas',
+    '/consola/tokens',
+  ];
+  for (const path of paths) expect(await weightOf(visitor, path), path).toBeLessThanOrEqual(60_000);
 });
 
 test('change a webhook: the wrong field keeps what was typed, and the right one is saved', async (context) => {
