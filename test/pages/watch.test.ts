@@ -235,7 +235,7 @@ test('look at deliveries, send one again, and recover: count first, then send, t
   await expectGoodLooks(page, 'recuperaciones-error');
   await page.fill('#contar-hora', '09:30');
   await page.click('text=Contar');
-  expect(await page.textContent('h1')).toBe('Se enviarían 1');
+  expect(await page.textContent('h1')).toBe('Se enviaría 1 entrega');
   await expectGoodLooks(page, 'recuperacion-contada');
   await page.click('text=Enviarlas otra vez');
   // The API goes on with it by itself, and the page follows without being loaded again.

@@ -97,6 +97,8 @@ function detailText(notice: OwnerNotice): string {
     case 'webhook.pausado':
       return causes[notice.detail.causa];
     case 'webhook.reanudado':
-      return `Se enviaron ${number(notice.detail.liberadas)} avisos guardados.`;
+      return notice.detail.liberadas === 0
+        ? 'No había avisos guardados.'
+        : `Avisos guardados que se enviaron: ${number(notice.detail.liberadas)}.`;
   }
 }

@@ -165,7 +165,7 @@ export function makeRecoveryPage(dependencies: ApiDependencies): Page<AccountReq
             <p class="path">
               <Link to={`/consola/webhooks/${webhook.id}/recuperaciones`}>Recuperaciones de {webhook.url}</Link>
             </p>
-            <h1>{recovery.estado === 'simulada' ? `Se enviarían ${number(recovery.total)}` : 'Recuperación'}</h1>
+            <h1>{recovery.estado === 'simulada' ? wouldSend(recovery.total) : 'Recuperación'}</h1>
             <div id="avance" data-live={recovery.estado === 'en_curso' ? liveSeconds : undefined}>
               <Progress recovery={recovery} />
             </div>
@@ -223,4 +223,8 @@ function Progress({ recovery }: { recovery: Recovery }) {
       )}
     </>
   );
+}
+
+function wouldSend(count: number): string {
+  return count === 1 ? 'Se enviaría 1 entrega' : `Se enviarían ${number(count)} entregas`;
 }
