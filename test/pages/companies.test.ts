@@ -166,6 +166,20 @@ test('a plan without search says which plan has it, in the console', async () =>
   expect((await visitor.get(`/consola/empresas/${company}`)).status).toBe(200);
 });
 
+test('the changes of an edition are the API’s file, for the plan that has them', async () => {
+  const path = 'ediciones/padron_reducido/2/cambios';
+  const engineer = await makeCaller(around.pool, url, { plan: 'empresa' });
+  const visitor = await signedIn(engineer);
+  // The file is made when it is first asked for.
+  await expect.poll(async () => (await visitor.get(`/consola/${path}`)).status).toBe(200);
+  const { html, headers } = await visitor.get(`/consola/${path}`);
+  expect(headers.get('content-disposition')).toBe('attachment; filename="padron_reducido-000002-2026-11-26.ndjson"');
+  expect(html).toBe(await (await engineer.request(`/id/v1/${path}`)).text());
+  expect((await visitor.get('/consola/ediciones/padron_reducido/99/cambios')).status).toBe(404);
+  expect((await visitor.get('/consola/ediciones/otro/1/cambios')).status).toBe(404);
+  expect((await (await signedIn()).get(`/consola/${path}`)).status).toBe(403);
+});
+
 test('a check of another account is not found', async () => {
   const visitor = await signedIn();
   await visitor.get(`/consola/empresas/${barred}/proveedor`);

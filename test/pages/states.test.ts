@@ -56,7 +56,7 @@ async function busyCustomer(): Promise<{ by: TestCaller; list: number; webhook: 
   await work(around, webhook, { success: true });
   await around.pool.query(
     `INSERT INTO token (id, account_id, secret_sha256, name, revoked_at)
-     SELECT md5(n::text || $1::text), $1, decode(repeat('ab', 32), 'hex'), repeat('T', 60), CASE WHEN n > 5 THEN now() END
+     SELECT md5(n::text || ($1::bigint)::text), $1::bigint, decode(repeat('ab', 32), 'hex'), repeat('T', 60), CASE WHEN n > 5 THEN now() END
      FROM generate_series(1, 9) AS n`,
     [by.accountId],
   );

@@ -128,7 +128,7 @@ test('events are sentences beside the edition, date and hash of the file that ca
      WHERE e.register = 'padron_reducido' AND e.number = 7`,
   );
   expect(await page.textContent('.event .facts')).toContain(rows[0]!.sha256);
-  expect(await page.textContent('.event .facts')).toMatch(/edición 7.*26 de noviembre de 2026/s);
+  expect(await page.textContent('.event .facts')).toMatch(/edición\s7.*26 de noviembre de 2026/s);
   await expectGoodLooks(page, 'eventos');
   await page.selectOption('#filtro-evento', 'ruc.baja');
   await page.click('.filters button');

@@ -14,7 +14,7 @@ import { makeConfirmPage, makeSignOutPage } from './sign-in.tsx';
 import { makeTokensPage } from './tokens.tsx';
 import { makeDeliveriesPage, makeDeliveryPage } from './watch/deliveries.tsx';
 import { makeDoctorPage } from './watch/doctor.tsx';
-import { makeEventsPage, makeFollowEventsPage } from './watch/events.tsx';
+import { makeEditionChangesPage, makeEventsPage, makeFollowEventsPage } from './watch/events.tsx';
 import { makeExportPage, makeListPage } from './watch/list.tsx';
 import { makeListsPage } from './watch/lists.tsx';
 import { makeRecoveriesPage, makeRecoveryPage } from './watch/recoveries.tsx';
@@ -51,6 +51,10 @@ export function makeConsolePages(dependencies: ApiDependencies & { site: Site })
 
     account('/consola/eventos', makeEventsPage(dependencies), { menu: 'Eventos', ...watch }),
     account('/consola/eventos/en-vivo', makeFollowEventsPage(dependencies), { plan: 'crecimiento' }),
+    account('/consola/ediciones/{registro}/{numero}/cambios', makeEditionChangesPage(dependencies), {
+      plan: 'empresa',
+      isLookUp: true,
+    }),
     account('/consola/listas', makeListsPage(dependencies), { menu: 'Listas', ...watch, forms: { crear: manage } }),
     account('/consola/listas/{lista}', makeListPage(dependencies), {
       ...watch,

@@ -84,7 +84,7 @@ function watch(page: Page): void {
   page.on('pageerror', (error) => found.push(`error in a script: ${error.message}`));
   page.on('console', (message) => {
     // The status of a page about an error is its own matter.
-    const isStatus = message.text().startsWith('Failed to load resource: the server responded with a status of 4');
+    const isStatus = /^Failed to load resource: the server responded with a status of (4|503)/.test(message.text());
     if (message.type() === 'error' && !isStatus) found.push(`on the console: ${message.text()}`);
   });
   page.on('request', (request) => {

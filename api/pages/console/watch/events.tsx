@@ -8,7 +8,9 @@ import { planRanks } from '../../../accounts/callers.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { instantAfter, instantFrom, readCursor, writeCursor } from '../../../input.ts';
 import { notFound } from '../../../problems.ts';
+import { makeEditionHandlers } from '../../../routes/editions.ts';
 import { makeEventHandlers } from '../../../routes/events.ts';
+import { orProblem } from '../../admission.tsx';
 import { Filters, Select, TextField } from '../../fields.tsx';
 import { longDay, number } from '../../formats.ts';
 import { type AccountRequest, accountPageWithQuery, type Filled, type Page } from '../../page.ts';
@@ -72,7 +74,12 @@ export function makeEventsPage({ pool, site }: Pick<ApiDependencies, 'pool'> & {
                     isLive && planRank >= planRanks.crecimiento ? `${prefixOf(site)}${followPath}` : undefined
                   }
                 >
-                  <Events events={events} filled={filled} hasAny={newest > 0} />
+                  <Events
+                    events={events}
+                    filled={filled}
+                    hasAny={newest > 0}
+                    hasFiles={planRank >= planRanks.empresa}
+                  />
                 </div>
               </>
             )}
@@ -108,6 +115,18 @@ export function makeFollowEventsPage(dependencies: ApiDependencies): Page<Accoun
   });
 }
 
+/** `/consola/ediciones/{registro}/{numero}/cambios`: the changes of the edition that caused an event, as JSON lines. */
+export function makeEditionChangesPage(dependencies: ApiDependencies): Page<AccountRequest> {
+  const { descargarCambios } = makeEditionHandlers(dependencies);
+  return {
+    show: ({ context, params: { registro = '', numero = '' } }) =>
+      orProblem(context, async () => {
+        await descargarCambios({ params: { registro, numero }, query: undefined, body: undefined }, context);
+        return { isAnswered: true };
+      }),
+  };
+}
+
 function EventFilters({ filled, lists }: { filled: Filled; lists: readonly WatchList[] }) {
   const all = { value: '', label: 'Todos' };
   return (
@@ -140,9 +159,11 @@ interface EventsProps {
   filled: Filled;
   /** Whether the account ever had an event. */
   hasAny: boolean;
+  /** Whether the plan includes the changes of whole editions. */
+  hasFiles: boolean;
 }
 
-function Events({ events, filled, hasAny }: EventsProps) {
+function Events({ events, filled, hasAny, hasFiles }: EventsProps) {
   if (events.length === 0 && !hasAny)
     return (
       <p>
@@ -157,7 +178,7 @@ function Events({ events, filled, hasAny }: EventsProps) {
       <ol class="events">
         {page.map((event) => (
           <li key={event.id} id={event.id}>
-            <OneEvent event={event} />
+            <OneEvent event={event} hasFiles={hasFiles} />
           </li>
         ))}
       </ol>
@@ -172,7 +193,7 @@ function Events({ events, filled, hasAny }: EventsProps) {
   );
 }
 
-function OneEvent({ event: { payload, cause, deliveries } }: { event: CausedEvent }) {
+function OneEvent({ event: { payload, cause, deliveries }, hasFiles }: { event: CausedEvent; hasFiles: boolean }) {
   const event = JSON.parse(payload) as EventPayload;
   const { datos, watchlist } = event;
   return (
@@ -194,7 +215,7 @@ function OneEvent({ event: { payload, cause, deliveries } }: { event: CausedEven
         )}
         <Deliveries deliveries={deliveries} />
       </div>
-      <Cause cause={cause} />
+      <Cause cause={cause} hasFiles={hasFiles} />
     </article>
   );
 }
@@ -215,11 +236,22 @@ function Deliveries({ deliveries }: Pick<CausedEvent, 'deliveries'>) {
 
 function Cause({
   cause: { register, edition, fechaDato, publishedAt, detectedAt, sha256 },
-}: Pick<CausedEvent, 'cause'>) {
+  hasFiles,
+}: Pick<CausedEvent, 'cause'> & { hasFiles: boolean }) {
+  const name = `${registerNamesShown[register]}, edición\u00a0${number(edition)}`;
   return (
     <Facts
       facts={[
-        ['Causa', `${registerNamesShown[register]}, edición\u00a0${number(edition)}`],
+        [
+          'Causa',
+          hasFiles ? (
+            <span key="cause">
+              {name} (<Link to={`/consola/ediciones/${register}/${edition}/cambios`}>sus cambios</Link>)
+            </span>
+          ) : (
+            name
+          ),
+        ],
         ['Fecha del dato', longDay(fechaDato)],
         ['Publicado', publishedAt === null ? 'sin dato' : <Moment key="published" at={publishedAt} />],
         ['Detectado', detectedAt === null ? 'sin dato' : <Moment key="detected" at={detectedAt} />],
