@@ -272,8 +272,6 @@ test('HTML in what registers, customers and their servers wrote is shown as text
     '/consola/webhooks/nuevo',
     `/consola/webhooks/${webhook}`,
     `/consola/webhooks/${webhook}/cambiar`,
-    `/consola/webhooks/${webhook}/entregas`,
-    `/consola/webhooks/${webhook}/recuperaciones`,
     `/consola/entregas/${delivery!.id}`,
     '/consola/tokens',
     new URL(address, url).pathname + new URL(address, url).search,
@@ -283,6 +281,7 @@ test('HTML in what registers, customers and their servers wrote is shown as text
     expect([path, status]).toEqual([path, 200]);
     // Neither as a tag, nor as the end of an attribute.
     expect([path, /<img|onerror=y>["']/i.test(html)]).toEqual([path, false]);
+    // The text is there, so a page that left it out would not pass.
     expect([path, html.includes('&lt;img src=x onerror=y>')]).toEqual([path, true]);
   }
   const typed = await visitor.get(`/consola/empresas?q=${encodeURIComponent(`${evil}${evil}`)}&cursor=x`);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type CausedEvent, lastPosition, pageNewestEvents } from '../../../../pipelines/watch/history.ts';
 import { pageLists, type WatchList } from '../../../../pipelines/watch/lists.ts';
+import { deltaTypes } from '../../../../schemas/http/editions.ts';
 import type { EventPayload } from '../../../../schemas/http/events.ts';
 import { eventKinds } from '../../../../schemas/registers.ts';
 import { checkRuc } from '../../../../schemas/ruc.ts';
@@ -121,6 +122,8 @@ export function makeEditionChangesPage(dependencies: ApiDependencies): Page<Acco
   return {
     show: ({ context, params: { registro = '', numero = '' } }) =>
       orProblem(context, async () => {
+        // A browser names what it shows, not what it saves. Programs ask the API, also for Parquet.
+        context.req.headers.accept = deltaTypes[0];
         await descargarCambios({ params: { registro, numero }, query: undefined, body: undefined }, context);
         return { isAnswered: true };
       }),
