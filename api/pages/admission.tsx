@@ -35,12 +35,7 @@ export async function admit(
   pool: Pool,
 ): Promise<View | Redirect | null> {
   if (rules.isLookUp) await context.state.countRequest(accountSubject(session.caller));
-  try {
-    await requireAccess(session.caller, rules.plan, pool);
-  } catch (error) {
-    if (error instanceof ApiProblem && error.status === 403) return refusal(context, error);
-    throw error;
-  }
+  await requireAccess(session.caller, rules.plan, pool);
   return rules.isConfirmed && !session.isConfirmed ? confirmFirst(context) : null;
 }
 
@@ -68,8 +63,8 @@ function confirmFirst({ url }: ApiContext): Redirect {
 }
 
 /**
- * Shows an error below 500 as a page of the console, with its menu. A page about a thing uses it where the thing cannot
- * be shown, for example because the quota is used up.
+ * Shows an error below 500 as a page of the console, with its menu: what is not found, or a quota that is used up. An
+ * error of 500 and above shows no menu, since its pages are probably away, too.
  */
 export async function orProblem(context: ApiContext, show: () => Promise<Answer>): Promise<Answer> {
   try {
@@ -81,6 +76,7 @@ export async function orProblem(context: ApiContext, show: () => Promise<Answer>
 }
 
 function refusal(context: ApiContext, problem: ApiProblem): View {
+  context.set({ ...problem.headers });
   const document = problemBody(problem, { baseUrl: '', instance: '', requestId: context.state.requestId });
   return { title: document.title, status: problem.status, body: <ProblemBody problem={document} /> };
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { ApiContext, ApiRouter } from '../request.ts';
-import { admit, admitForm } from './admission.tsx';
+import { admit, admitForm, orProblem } from './admission.tsx';
 import { type FixedText, fixedText, sendDownload, sendFixedPage, sendPage } from './answers.ts';
 import type { Assets } from './assets.ts';
 import { errorsIn, fill, readForm } from './forms.ts';
@@ -110,8 +110,10 @@ class PageAnswer {
     const request = this.#request(context, open.session, null);
     const done = this.#row.page.done?.[String(context.query.hecho)] ?? null;
     const { rules } = this.#row;
-    const instead = rules === null ? null : await admit(context, rules, open.session!, this.#dependencies.pool);
-    this.#send(context, instead ?? (await this.#row.page.show(request)), { ...open, refused: null, done });
+    const shown = async () =>
+      (rules === null ? null : await admit(context, rules, open.session!, this.#dependencies.pool)) ??
+      this.#row.page.show(request);
+    this.#send(context, await (rules === null ? shown() : orProblem(context, shown)), { ...open, refused: null, done });
   }
 
   /** Checks where the form comes from before anything else, and its fields before it acts. */

@@ -5,7 +5,6 @@ import { registers } from '../../../../schemas/registers.ts';
 import { successBody } from '../../../answers.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { makeTaxpayerHandlers } from '../../../routes/taxpayer.ts';
-import { orProblem } from '../../admission.tsx';
 import { Filters, TextField } from '../../fields.tsx';
 import { longDay } from '../../formats.ts';
 import { errorsIn } from '../../forms.ts';
@@ -20,25 +19,24 @@ export function makeCompanyPage(dependencies: ApiDependencies): Page<AccountRequ
   const { consultarRuc } = makeTaxpayerHandlers(dependencies);
   return accountPageWithQuery({
     query,
-    show: ({ context, params, query: { typed, values } }) =>
-      orProblem(context, async () => {
-        const ruc = params.ruc ?? '';
-        const wanted = { params: { ruc }, query: values ?? {}, body: undefined };
-        try {
-          const { data, meta } = await consultarRuc(wanted, context);
-          const at = dependencies.now();
-          const filled = { typed, errors: {}, problem: null };
-          return {
-            title: data.nombre,
-            body: <Company record={data} meta={meta} day={values?.fecha} at={at} filled={filled} />,
-          };
-        } catch (error) {
-          // A wrong day is said beside its field. All else is thrown on.
-          const refused = errorsIn(error, ['fecha']);
-          if (refused.problem !== null) throw error;
-          return { title: `RUC ${ruc}`, status: 422, body: <WrongDay ruc={ruc} filled={{ typed, ...refused }} /> };
-        }
-      }),
+    async show({ context, params, query: { typed, values } }) {
+      const ruc = params.ruc ?? '';
+      const wanted = { params: { ruc }, query: values ?? {}, body: undefined };
+      try {
+        const { data, meta } = await consultarRuc(wanted, context);
+        const at = dependencies.now();
+        const filled = { typed, errors: {}, problem: null };
+        return {
+          title: data.nombre,
+          body: <Company record={data} meta={meta} day={values?.fecha} at={at} filled={filled} />,
+        };
+      } catch (error) {
+        // A wrong day is said beside its field. All else is thrown on.
+        const refused = errorsIn(error, ['fecha']);
+        if (refused.problem !== null) throw error;
+        return { title: `RUC ${ruc}`, status: 422, body: <WrongDay ruc={ruc} filled={{ typed, ...refused }} /> };
+      }
+    },
   });
 }
 

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { HistoryEntry } from '../../../../schemas/http/history.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { makeHistoryHandlers } from '../../../routes/history.ts';
-import { orProblem } from '../../admission.tsx';
 import { longDay } from '../../formats.ts';
 import { type AccountRequest, accountPageWithQuery, type Page } from '../../page.ts';
 import { Link } from '../../parts.tsx';
@@ -17,30 +16,29 @@ export function makeHistoryPage(dependencies: ApiDependencies): Page<AccountRequ
   const { verHistorial } = makeHistoryHandlers(dependencies);
   return accountPageWithQuery({
     query,
-    show: ({ context, params, query: { values } }) =>
-      orProblem(context, async () => {
-        const ruc = params.ruc ?? '';
-        const wanted = { limite: entriesPerPage, cursor: values?.cursor };
-        const { data, meta } = await verHistorial({ params: { ruc }, query: wanted, body: undefined }, context);
-        const path = `/consola/empresas/${ruc}/historial`;
-        return {
-          title: `Historial del RUC ${ruc}`,
-          body: (
-            <>
-              <h1>Historial del RUC {ruc}</h1>
-              <CompanyMenu ruc={ruc} />
-              <TimeLine entries={data} />
-              {meta.cursor !== null && (
-                <p>
-                  <Link to={`${path}?${new URLSearchParams({ cursor: meta.cursor })}`} class="button">
-                    Ver lo anterior
-                  </Link>
-                </p>
-              )}
-            </>
-          ),
-        };
-      }),
+    async show({ context, params, query: { values } }) {
+      const ruc = params.ruc ?? '';
+      const wanted = { limite: entriesPerPage, cursor: values?.cursor };
+      const { data, meta } = await verHistorial({ params: { ruc }, query: wanted, body: undefined }, context);
+      const path = `/consola/empresas/${ruc}/historial`;
+      return {
+        title: `Historial del RUC ${ruc}`,
+        body: (
+          <>
+            <h1>Historial del RUC {ruc}</h1>
+            <CompanyMenu ruc={ruc} />
+            <TimeLine entries={data} />
+            {meta.cursor !== null && (
+              <p>
+                <Link to={`${path}?${new URLSearchParams({ cursor: meta.cursor })}`} class="button">
+                  Ver lo anterior
+                </Link>
+              </p>
+            )}
+          </>
+        ),
+      };
+    },
   });
 }
 

@@ -8,7 +8,6 @@ import {
 } from '../../../../schemas/http/supplier.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { makeSupplierHandlers } from '../../../routes/supplier.ts';
-import { orProblem } from '../../admission.tsx';
 import { Form, TextField } from '../../fields.tsx';
 import { longDay } from '../../formats.ts';
 import { type AccountRequest, form, type Page } from '../../page.ts';
@@ -60,16 +59,15 @@ export function makeSupplierPage(dependencies: ApiDependencies): Page<AccountReq
 export function makeEvidencePage(dependencies: ApiDependencies): Page<AccountRequest> {
   const { verConsultaDeProveedor } = makeSupplierHandlers(dependencies);
   return {
-    show: ({ params, context }) =>
-      orProblem(context, async () => {
-        const wanted = { params: { consulta_id: params.consulta_id ?? '' }, query: undefined, body: undefined };
-        const answer = await verConsultaDeProveedor(wanted, context);
-        const { data, meta } = supplierAnswer.parse(JSON.parse(answer));
-        return {
-          title: `Constancia ${meta.consulta_id}`,
-          body: <Evidence check={data} meta={meta} sha256={hash('sha256', answer, 'hex')} />,
-        };
-      }),
+    async show({ params, context }) {
+      const wanted = { params: { consulta_id: params.consulta_id ?? '' }, query: undefined, body: undefined };
+      const answer = await verConsultaDeProveedor(wanted, context);
+      const { data, meta } = supplierAnswer.parse(JSON.parse(answer));
+      return {
+        title: `Constancia ${meta.consulta_id}`,
+        body: <Evidence check={data} meta={meta} sha256={hash('sha256', answer, 'hex')} />,
+      };
+    },
   };
 }
 

@@ -11,7 +11,6 @@ import { instantAfter, instantFrom, readCursor, writeCursor } from '../../../inp
 import { notFound } from '../../../problems.ts';
 import { makeEditionHandlers } from '../../../routes/editions.ts';
 import { makeEventHandlers } from '../../../routes/events.ts';
-import { orProblem } from '../../admission.tsx';
 import { Filters, Select, TextField } from '../../fields.tsx';
 import { longDay, number } from '../../formats.ts';
 import { type AccountRequest, accountPageWithQuery, type Filled, type Page } from '../../page.ts';
@@ -120,13 +119,12 @@ export function makeFollowEventsPage(dependencies: ApiDependencies): Page<Accoun
 export function makeEditionChangesPage(dependencies: ApiDependencies): Page<AccountRequest> {
   const { descargarCambios } = makeEditionHandlers(dependencies);
   return {
-    show: ({ context, params: { registro = '', numero = '' } }) =>
-      orProblem(context, async () => {
-        // A browser names what it shows, not what it saves. Programs ask the API, also for Parquet.
-        context.req.headers.accept = deltaTypes[0];
-        await descargarCambios({ params: { registro, numero }, query: undefined, body: undefined }, context);
-        return { isAnswered: true };
-      }),
+    async show({ context, params: { registro = '', numero = '' } }) {
+      // A browser names what it shows, not what it saves. Programs ask the API, also for Parquet.
+      context.req.headers.accept = deltaTypes[0];
+      await descargarCambios({ params: { registro, numero }, query: undefined, body: undefined }, context);
+      return { isAnswered: true };
+    },
   };
 }
 
