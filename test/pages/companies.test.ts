@@ -170,8 +170,10 @@ test('the changes of an edition are the API’s file, for the plan that has them
   const path = 'ediciones/padron_reducido/2/cambios';
   const engineer = await makeCaller(around.pool, url, { plan: 'empresa' });
   const visitor = await signedIn(engineer);
-  // The file is made when it is first asked for.
-  await expect.poll(async () => (await visitor.get(`/consola/${path}`)).status).toBe(200);
+  // The file is made when it is first asked for, by a process that gives way to all others.
+  await expect
+    .poll(async () => (await visitor.get(`/consola/${path}`)).status, { timeout: 90_000, interval: 500 })
+    .toBe(200);
   const { html, headers } = await visitor.get(`/consola/${path}`);
   expect(headers.get('content-disposition')).toBe('attachment; filename="padron_reducido-000002-2026-11-26.ndjson"');
   expect(html).toBe(await (await engineer.request(`/id/v1/${path}`)).text());
