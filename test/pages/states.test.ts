@@ -159,38 +159,41 @@ test('change a webhook: the wrong field keeps what was typed, and the right one 
   });
 });
 
-test('nothing found, no right, an old plan, a used-up quota, an engine away', async (context) => {
+async function look(page: Page, path: string, status: number, name: string): Promise<void> {
+  expect([path, (await page.goto(`${url}${path}`))?.status()]).toEqual([path, status]);
+  await expectGoodLooks(page, name);
+}
+
+test('nothing found, a smaller plan, a used-up quota, an engine away', async (context) => {
   const by = await makeCaller(around.pool, url);
   const page = await browser.open(context);
-  const look = async (path: string, status: number, name: string) => {
-    expect([path, (await page.goto(`${url}${path}`))?.status()]).toEqual([path, status]);
-    await expectGoodLooks(page, name);
-  };
   await signIn(page, by, '/consola/avisos');
   await expectGoodLooks(page, 'avisos-vacio');
-  await look('/consola/empresas?q=zzzzyyyy', 200, 'empresas-ninguna');
-  await look(`/consola/empresas/${rucOf(999_998)}`, 404, 'empresa-no-figura');
-  await look('/consola/webhooks/wh_ajeno', 404, 'consola-no-existe');
-  await look('/consola/nada', 404, 'consola-sin-pagina');
+  await look(page, '/consola/empresas?q=zzzzyyyy', 200, 'empresas-ninguna');
+  await look(page, `/consola/empresas/${rucOf(999_998)}`, 404, 'empresa-no-figura');
+  await look(page, '/consola/webhooks/wh_ajeno', 404, 'consola-no-existe');
+  await look(page, '/consola/nada', 404, 'consola-sin-pagina');
   await around.clickhouseLine.cut();
   try {
-    await look(`/consola/empresas/${company}`, 503, 'empresa-sin-motor');
+    await look(page, `/consola/empresas/${company}`, 503, 'empresa-sin-motor');
   } finally {
     await around.clickhouseLine.mend();
   }
 
   await around.pool.query("UPDATE plan SET lookups_per_month = 0 WHERE name = 'micro'");
   await around.pool.query("UPDATE account SET plan = 'micro' WHERE id = $1", [by.accountId]);
-  await look('/consola/eventos', 403, 'consola-plan-menor');
+  await look(page, '/consola/eventos', 403, 'consola-plan-menor');
   await expect.poll(async () => (await page.goto(`${url}/consola/empresas/${company}`))?.status()).toBe(429);
   await expectGoodLooks(page, 'empresa-cuota-agotada');
+});
 
+test('an account with lists from a former plan, and a link that only looks', async (context) => {
+  const page = await browser.open(context);
   const { by: former, list, webhook } = await busyCustomer();
   await around.pool.query("UPDATE account SET plan = 'micro' WHERE id = $1", [former.accountId]);
-  await page.context().clearCookies();
   await signIn(page, former, '/consola/eventos');
   expect(await page.locator('[data-stream]').count()).toBe(0);
-  await look(`/consola/listas/${list}`, 200, 'lista-plan-menor');
+  await look(page, `/consola/listas/${list}`, 200, 'lista-plan-menor');
 
   const link = (await createLink(around.pool, {
     accountId: former.accountId,
@@ -202,7 +205,7 @@ test('nothing found, no right, an old plan, a used-up quota, an engine away', as
   await page.context().clearCookies();
   await page.goto(`${url}${link.path}`);
   await page.click('main button');
-  await look(`/consola/webhooks/${webhook}`, 200, 'webhook-solo-ver');
+  await look(page, `/consola/webhooks/${webhook}`, 200, 'webhook-solo-ver');
   expect(await page.locator('main form').count()).toBe(0);
-  await look(`/consola/listas/${list}`, 200, 'lista-solo-ver');
+  await look(page, `/consola/listas/${list}`, 200, 'lista-solo-ver');
 });

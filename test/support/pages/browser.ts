@@ -85,7 +85,9 @@ function watch(page: Page): void {
   page.on('console', (message) => {
     // The status of a page about an error is its own matter.
     const isStatus = /^Failed to load resource: the server responded with a status of (4|503)/.test(message.text());
-    if (message.type() === 'error' && !isStatus) found.push(`on the console: ${message.text()}`);
+    // A stream of events that the server ends is opened again by the browser.
+    const isStream = message.location().url.includes('/en-vivo');
+    if (message.type() === 'error' && !isStatus && !isStream) found.push(`on the console: ${message.text()}`);
   });
   page.on('request', (request) => {
     const url = new URL(request.url());
