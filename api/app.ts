@@ -1,12 +1,13 @@
 import type Koa from 'koa';
 import type { ApiDependencies } from './dependencies.ts';
 import { makeKoaApp } from './koa-app.ts';
+import { makeAdmission } from './pages/admission.tsx';
 import { mountStatusFeeds } from './pages/anyone/status-feeds.ts';
 import { mountAssets, readAssets } from './pages/assets.ts';
 import { makeAsk } from './pages/docs/ask.ts';
+import { publicFace } from './pages/layout.tsx';
 import { mountPages } from './pages/mount.tsx';
 import { makeProblemPage } from './pages/problem-page.tsx';
-import { readCookie } from './pages/sessions/cookies.ts';
 import { findSession } from './pages/sessions/sessions.ts';
 import { makePages, signInPath } from './pages/table.ts';
 import type { ApiContext, ApiRouter, RequestState } from './request.ts';
@@ -31,14 +32,19 @@ export function makeApp(dependencies: ApiDependencies): Koa<RequestState> {
   const assets = readAssets();
   mountAssets(router, assets);
   mountStatusFeeds(router, { ...dependencies, site });
-  const findOpenSession = async (context: ApiContext) => {
-    const secret = readCookie(context, 'session', site);
-    const session = secret === null ? null : await findSession(dependencies.pool, secret);
-    return secret === null || session === null ? null : { session, secret };
+  const findCallersSession = async (secret: string, context: ApiContext) => {
+    const session = await findSession(dependencies.pool, secret);
+    // With the caller in its state, the request's log line names account and token.
+    if (session !== null) context.state.caller = session.caller;
+    return session;
   };
   const pages = makePages({ ...dependencies, site, ask: makeAsk(() => app.callback()) });
-  mountPages(router, pages, { site, assets, findSession: findOpenSession, signInPath, pool: dependencies.pool });
-  const app = makeKoaApp(router, dependencies, makeProblemPage(site, assets));
+  mountPages(router, pages, {
+    ...{ site, assets, signInPath, face: publicFace, findSession: findCallersSession },
+    cookies: { session: 'session', visitor: 'visitor' },
+    admission: makeAdmission(dependencies.pool),
+  });
+  const app = makeKoaApp(router, dependencies, makeProblemPage(site, assets, publicFace));
   return app;
 }
 

@@ -12,6 +12,7 @@ import {
   wholeNumber,
 } from '../pipelines/runtime/config.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
+import { operatorBlock } from './operators/config.ts';
 
 const registerList = z
   .string()
@@ -40,10 +41,14 @@ export const apiConfiguration = z.object({
    * address, the worker's sweeper wakes the workflow in its next round.
    */
   ...temporalBlock.partial({ TEMPORAL_ADDRESS: true }).shape,
-  /** Where change files are, and the folder for the files made from them. Without both, no delta files are served. */
+  /**
+   * Where publications and change files are, and the folder for the files made from them. Without both, no delta files
+   * are served, and the operators' console shows no lines of files.
+   */
   ...archiveBlock.partial().shape,
   /** How long a download waits for its file to be made. Then the client is asked to come again. */
   DELTA_WAIT_MS: wholeNumber(0, 60_000).default(defaultDeltaLimits.waitMs),
+  ...operatorBlock.shape,
   /** A public token that opens only the calendar. */
   SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
   /** Pause between two reads of operators' additions to the calendar. An addition must appear within a minute. */

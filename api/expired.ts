@@ -15,6 +15,8 @@ const tables = [
   { table: 'console_link', until: 'expires_at' },
   // The use per day is shown for this month and the last. The rest is kept for questions about a bill.
   { table: 'quota_day', until: 'day', keptFor: '400 days' },
+  { table: 'operator_session', until: 'ends_at' },
+  { table: 'operator_link', until: 'expires_at' },
 ] as const;
 
 /**
@@ -26,8 +28,8 @@ const tables = [
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 
 /**
- * Removes answers that are no longer served, sessions that have ended, and old use per day. Several processes may call
- * this at the same time and share the rows.
+ * Removes answers that are no longer served, sessions and links that have ended, and old use per day. Several processes
+ * may call this at the same time and share the rows.
  */
 export async function removeExpired(pool: Pool): Promise<number> {
   let removed = 0;

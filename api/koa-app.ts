@@ -18,6 +18,8 @@ import {
 } from './problems.ts';
 import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from './request.ts';
 
+const secondsName = 'padron_api_request_seconds';
+
 type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
 
 /**
@@ -25,13 +27,17 @@ type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProble
  * have the route's template. None has the path or the query, which may contain a RUC.
  */
 function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
-  const seconds = new Histogram({
-    name: 'padron_api_request_seconds',
-    help: 'Time from the start of a request to its answer, by route template, method and status.',
-    labelNames: ['route', 'method', 'status'] as const,
-    buckets: [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers: [metrics],
-  });
+  // The operators' console is a second app of this process, and both measure into one metric.
+  const known = metrics.getSingleMetric(secondsName) as Histogram<'route' | 'method' | 'status'> | undefined;
+  const seconds =
+    known ??
+    new Histogram({
+      name: secondsName,
+      help: 'Time from the start of a request to its answer, by route template, method and status.',
+      labelNames: ['route', 'method', 'status'] as const,
+      buckets: [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers: [metrics],
+    });
   return (context, startedMs, problem) => {
     const route = context.routeMatched ? String(context._matchedRoute).replace(/:([a-z_]+)/g, '{$1}') : noRoute;
     const elapsedMs = performance.now() - startedMs;

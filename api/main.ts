@@ -18,6 +18,7 @@ import { watchServer } from '../pipelines/runtime/server-watch.ts';
 import { makeLazyTemporal, temporalAccess, temporalCheck } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { eventChannel } from '../pipelines/watch/events.ts';
+import { type LastKnownRows, makeLastKnownRows } from '../pipelines/watch/watchers.ts';
 import { startRecovering } from '../pipelines/webhooks/recoveries.ts';
 import { makeWake } from '../pipelines/webhooks/work.ts';
 import { readUbigeoCatalogue, ubigeoListUrl } from '../schemas/ubigeo.ts';
@@ -34,6 +35,7 @@ import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
 import { Meter } from './metering/meter.ts';
 import { minuteChannels, SharedMinuteLimits } from './metering/minute-limits.ts';
+import { listenForOperators } from './operators/listen.ts';
 import { makeAudit } from './queries/audit.ts';
 import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';
@@ -181,6 +183,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     log: requestLog.log,
   });
   lifecycle.onStop('http', serving.stop);
+  const shared = { pool, log, requestLog: requestLog.log, metrics, minuteLimits, now: () => new Date() };
+  const baseUrl = config.PUBLIC_BASE_URL ?? '';
+  const lastKnownRows: LastKnownRows = (...asked) =>
+    stores.askForSearch('last known rows', (clickhouse) => makeLastKnownRows(clickhouse)(...asked));
+  await listenForOperators(lifecycle, config, { ...shared, baseUrl, lastKnownRows }, temporal?.client ?? null);
   // The part registered last stops first. Streams must stop before the server, whose stop waits for open streams.
   streams.start();
   lifecycle.onStop('downloads', async () => downloads.stop());

@@ -50,6 +50,14 @@ export async function readAccount(pool: Pool, id: number): Promise<Account | nul
   return rows[0] === undefined ? null : accountOf(rows[0]);
 }
 
+/** Returns the names of these accounts by their ids. */
+export async function accountNames(pool: Pool, ids: readonly number[]): Promise<Map<number, string>> {
+  const { rows } = await pool.query<Pick<Account, 'id' | 'name'>>('SELECT id, name FROM account WHERE id = ANY($1)', [
+    ids,
+  ]);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 function accountOf({ contracts, ...account }: AccountRow): Account {
   return { ...account, contract: contractInForce(contracts, limaDay(new Date())) };
 }

@@ -67,17 +67,22 @@ export function metered(meter: Meter): ApiMiddleware {
  */
 export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
 
+const refusalsName = 'padron_api_limit_refusals_total';
+
 /**
  * The metric has the account's plan as a label, not the account. Otherwise each process would keep a counter per
  * account, and every reader of the metrics would see which customers were refused.
  */
 export function makeRefusalCounter(metrics: Registry): CountRefusal {
-  const refusals = new Counter({
-    name: 'padron_api_limit_refusals_total',
-    help: 'Requests refused by a limit (429), by code of the problem and plan of the account; plan none: the sandbox token, or a token that cannot be looked up.',
-    labelNames: ['code', 'plan'] as const,
-    registers: [metrics],
-  });
+  const known = metrics.getSingleMetric(refusalsName) as Counter<'code' | 'plan'> | undefined;
+  const refusals =
+    known ??
+    new Counter({
+      name: refusalsName,
+      help: 'Requests refused by a limit (429), by code of the problem and plan of the account; plan none: the sandbox token, or a token that cannot be looked up.',
+      labelNames: ['code', 'plan'] as const,
+      registers: [metrics],
+    });
   return ({ code, status }, caller) => {
     if (status === 429) refusals.inc({ code, plan: caller?.plan ?? 'none' });
   };

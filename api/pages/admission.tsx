@@ -4,7 +4,7 @@ import { requireAccess } from '../access.ts';
 import { accountSubject } from '../metering/minute-limits.ts';
 import { ApiProblem, problemBody } from '../problems.ts';
 import type { ApiContext } from '../request.ts';
-import type { AccountRules, Answer, FormRule, Redirect, View } from './page.ts';
+import type { Admission, Answer, Redirect, View } from './page.ts';
 import { ProblemBody } from './problem-page.tsx';
 import { refusedForm } from './sessions/form-tokens.ts';
 import type { ConsoleSession } from './sessions/sessions.ts';
@@ -24,38 +24,24 @@ export const capabilityTexts: Readonly<Record<Capability, string>> = {
   gestionar_tokens: 'crear y revocar tokens, enlaces y sesiones',
 };
 
-/**
- * Checks whether the session may see a page.
- * @returns what is shown or where to go instead, or null when the page may be shown
- */
-export async function admit(
-  context: ApiContext,
-  rules: AccountRules,
-  session: ConsoleSession,
-  pool: Pool,
-): Promise<View | Redirect | null> {
-  if (rules.isLookUp) await context.state.countRequest(accountSubject(session.caller));
-  await requireAccess(session.caller, rules.plan, pool);
-  return rules.isConfirmed && !session.isConfirmed ? confirmFirst(context) : null;
-}
-
-/**
- * Checks whether the session may send a form. Nothing that was typed counts before.
- * @returns where to go instead, or null when the form may act
- * @throws ApiProblem formulario_rechazado, plan_insuficiente
- */
-export async function admitForm(
-  context: ApiContext,
-  rules: AccountRules,
-  rule: FormRule,
-  session: ConsoleSession,
-  pool: Pool,
-): Promise<Redirect | null> {
-  const missing = rule.needs.find((each) => !session.capabilities.includes(each));
-  if (missing !== undefined)
-    throw refusedForm(`Esta sesión se abrió con un enlace que no permite ${capabilityTexts[missing]}.`);
-  await requireAccess(session.caller, rule.plan ?? rules.plan, pool);
-  return (rule.isConfirmed ?? rules.isConfirmed) && !session.isConfirmed ? confirmFirst(context) : null;
+/** Makes the admission of the customers' console. */
+export function makeAdmission(pool: Pool): Admission<ConsoleSession> {
+  return {
+    async admit(context, rules, session) {
+      if (rules.isLookUp) await context.state.countRequest(accountSubject(session.caller));
+      await requireAccess(session.caller, rules.plan, pool);
+      return rules.isConfirmed && !session.isConfirmed ? confirmFirst(context) : null;
+    },
+    /** @throws ApiProblem formulario_rechazado, plan_insuficiente */
+    async admitForm(context, rules, rule, session) {
+      const missing = rule.needs.find((each) => !session.capabilities.includes(each));
+      if (missing !== undefined)
+        throw refusedForm(`Esta sesión se abrió con un enlace que no permite ${capabilityTexts[missing]}.`);
+      await requireAccess(session.caller, rule.plan ?? rules.plan, pool);
+      return (rule.isConfirmed ?? rules.isConfirmed) && !session.isConfirmed ? confirmFirst(context) : null;
+    },
+    has: (session, needs) => needs.every((each) => session.capabilities.includes(each)),
+  };
 }
 
 function confirmFirst({ url }: ApiContext): Redirect {

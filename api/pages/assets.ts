@@ -25,7 +25,16 @@ interface Asset {
 export type Assets = ReadonlyMap<string, Asset>;
 
 /** The parts of the one style sheet, `padron.css`. Later parts win. */
-const sheets = ['base.css', 'parts.css', 'charts.css', 'forms.css', 'docs.css', 'anyone.css', 'console.css'];
+const sheets = [
+  'base.css',
+  'parts.css',
+  'charts.css',
+  'forms.css',
+  'docs.css',
+  'anyone.css',
+  'console.css',
+  'operator.css',
+];
 
 export function readAssets(): Assets {
   const read = (name: string) => readFileSync(new URL(name, folder), 'utf8');

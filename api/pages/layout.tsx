@@ -3,7 +3,7 @@ import { assetPath } from './assets.ts';
 import { Form, Problem } from './fields.tsx';
 import type { View } from './page.ts';
 import { Link } from './parts.tsx';
-import { type MenuEntry, type Surroundings, SurroundingsContext, useSurroundings } from './surroundings.ts';
+import { type Face, type MenuEntry, type Surroundings, SurroundingsContext, useSurroundings } from './surroundings.ts';
 
 // What all pages have around them.
 
@@ -62,38 +62,48 @@ function Document({ view }: { view: View }) {
   );
 }
 
-const sections = [
-  { path: '/estado', name: 'Estado' },
-  { path: '/calendario', name: 'Calendario' },
-  { path: '/docs', name: 'Documentación' },
-  { path: '/errores', name: 'Errores' },
-  { path: '/consola', name: 'Consola' },
-];
+/** What stands around the pages of the public port. */
+export const publicFace: Face = {
+  title: null,
+  sections: [
+    { path: '/estado', name: 'Estado' },
+    { path: '/calendario', name: 'Calendario' },
+    { path: '/docs', name: 'Documentación' },
+    { path: '/errores', name: 'Errores' },
+    { path: '/consola', name: 'Consola' },
+  ],
+  menuName: 'Consola',
+  signOutPath: '/consola/salir',
+};
 
 function Header() {
+  const { title, sections } = useSurroundings().face;
   return (
     <header class="site">
       <div class="wide">
         <Link to="/" class="brand">
-          Padrón
+          Padrón{title !== null && <span class="brand-part"> · {title}</span>}
         </Link>
-        <nav aria-label="Secciones">
-          <ul>
-            {sections.map(({ path, name }) => (
-              <li key={path}>
-                <Link to={path}>{name}</Link>
-              </li>
-            ))}
-          </ul>
-        </nav>
+        {sections.length > 0 && (
+          <nav aria-label="Secciones">
+            <ul>
+              {sections.map(({ path, name }) => (
+                <li key={path}>
+                  <Link to={path}>{name}</Link>
+                </li>
+              ))}
+            </ul>
+          </nav>
+        )}
       </div>
     </header>
   );
 }
 
 function ConsoleMenu({ menu }: { menu: readonly MenuEntry[] }) {
+  const { menuName, signOutPath } = useSurroundings().face;
   return (
-    <nav class="menu" aria-label="Consola">
+    <nav class="menu" aria-label={menuName}>
       <ul class="wide">
         {menu.map(({ path, name }) => (
           <li key={path}>
@@ -101,7 +111,7 @@ function ConsoleMenu({ menu }: { menu: readonly MenuEntry[] }) {
           </li>
         ))}
         <li class="last">
-          <Form name="salir" to="/consola/salir">
+          <Form name="salir" to={signOutPath}>
             <button type="submit" class="link">
               Salir
             </button>

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { ApiContext, ApiRouter } from '../request.ts';
-import { admit, admitForm, orProblem } from './admission.tsx';
+import { orProblem } from './admission.tsx';
 import { type FixedText, fixedText, sendDownload, sendFixedPage, sendPage } from './answers.ts';
 import type { Assets } from './assets.ts';
 import { errorsIn, fill, readForm } from './forms.ts';
 import { renderPage } from './layout.tsx';
 import {
-  type AccountRequest,
   type AccountRules,
+  type Admission,
   type Answer,
   isDownload,
   isRedirect,
@@ -18,9 +17,10 @@ import {
   type PageRow,
   type Redirect,
   type RefusedForm,
+  type SessionRequest,
   type View,
 } from './page.ts';
-import { originOf, prefixOf, readCookie, type Site, writeCookie } from './sessions/cookies.ts';
+import { type CookieName, originOf, prefixOf, readCookie, type Site, writeCookie } from './sessions/cookies.ts';
 import {
   makeFormToken,
   nameField,
@@ -29,23 +29,21 @@ import {
   requireOwnOrigin,
   tokenField,
 } from './sessions/form-tokens.ts';
-import type { ConsoleSession } from './sessions/sessions.ts';
-import type { MenuEntry } from './surroundings.ts';
+import type { Face, MenuEntry } from './surroundings.ts';
 
-/** A session, and the value of its cookie. */
-export interface OpenSession {
-  session: ConsoleSession;
-  secret: string;
-}
-
-export interface MountDependencies {
+/** What a table of pages needs besides its pages: the looks and the sessions of its console. */
+export interface MountDependencies<Session> {
   site: Site;
   assets: Assets;
-  /** Returns the session whose cookie the request has, or null. */
-  findSession(context: ApiContext): Promise<OpenSession | null>;
+  face: Face;
+  /** The cookies of those who are signed in, and of those who fill in a form without that. */
+  cookies: { session: CookieName; visitor: CookieName };
+  /** Returns the session with this value of the cookie, or null when it has ended. */
+  findSession(secret: string, context: ApiContext): Promise<Session | null>;
   /** Where somebody without a session is sent. */
   signInPath: string;
-  pool: Pool;
+  /** Checks what a row's rules ask for. Null for a table without rules. */
+  admission: Admission<Session> | null;
 }
 
 /** Largest number of rendered pages in memory. They are some 20 kB each. */
@@ -55,11 +53,15 @@ const maxFixedPages = 200;
  * Mounts the pages of a table: GET and HEAD for each, and POST where a page has forms. Errors are thrown on: the app
  * answers them with a page of their own (problem-page.tsx).
  */
-export function mountPages(router: ApiRouter, rows: readonly PageRow[], dependencies: MountDependencies): void {
+export function mountPages<Session>(
+  router: ApiRouter,
+  rows: readonly PageRow<Session>[],
+  dependencies: MountDependencies<Session>,
+): void {
   const menu = rows.flatMap(({ menu, path }) => (menu === null ? [] : [{ path, name: menu }]));
   const fixed = new LRUCache<string, FixedText>({ max: maxFixedPages });
   const startedAt = new Date();
-  const maySend = makeMaySend(rows);
+  const maySend = makeMaySend(rows, dependencies.admission);
   for (const row of rows) {
     const path = row.path.replace(/\{(\w+)\}/g, ':$1');
     const answer = new PageAnswer(row, { menu, maySend }, dependencies);
@@ -87,12 +89,12 @@ function leadsToPlainAddress(context: ApiContext): boolean {
 }
 
 /** Answers the requests for one page. */
-class PageAnswer {
-  readonly #row: PageRow;
-  readonly #others: OtherPages;
-  readonly #dependencies: MountDependencies;
+class PageAnswer<Session> {
+  readonly #row: PageRow<Session>;
+  readonly #others: OtherPages<Session>;
+  readonly #dependencies: MountDependencies<Session>;
 
-  constructor(row: PageRow, others: OtherPages, dependencies: MountDependencies) {
+  constructor(row: PageRow<Session>, others: OtherPages<Session>, dependencies: MountDependencies<Session>) {
     this.#row = row;
     this.#others = others;
     this.#dependencies = dependencies;
@@ -110,10 +112,12 @@ class PageAnswer {
     const request = this.#request(context, open.session, null);
     const done = this.#row.page.done?.[String(context.query.hecho)] ?? null;
     const { rules } = this.#row;
-    const shown = async () =>
-      (rules === null ? null : await admit(context, rules, open.session!, this.#dependencies.pool)) ??
-      this.#row.page.show(request);
-    this.#send(context, await (rules === null ? shown() : orProblem(context, shown)), { ...open, refused: null, done });
+    const { admission } = this.#dependencies;
+    const admitted = async () =>
+      rules === null || admission === null ? null : await admission.admit(context, rules, open.session as Session);
+    const shown = async () => (await admitted()) ?? (await this.#row.page.show(request));
+    const answer = await (this.#row.access === 'session' ? orProblem(context, shown) : shown());
+    this.#send(context, answer, { ...open, refused: null, done });
   }
 
   /** Checks where the form comes from before anything else, and its fields before it acts. */
@@ -139,43 +143,42 @@ class PageAnswer {
   }
 
   /** @returns what is shown or where to go instead, or null when the form may act */
-  async #admitForm(context: ApiContext, name: string, session: ConsoleSession | null): Promise<View | Redirect | null> {
+  async #admitForm(context: ApiContext, name: string, session: Session | null): Promise<View | Redirect | null> {
     const { rules } = this.#row;
-    if (rules === null || session === null) return null;
-    const { pool } = this.#dependencies;
+    const { admission } = this.#dependencies;
+    if (rules === null || session === null || admission === null) return null;
     return (
-      (await admitForm(context, rules, rules.forms[name]!, session, pool)) ??
-      (await admit(context, rules, session, pool))
+      (await admission.admitForm(context, rules, rules.forms[name]!, session)) ??
+      (await admission.admit(context, rules, session))
     );
   }
 
   /** Returns the session and the secret from which form tokens are made, or null when a session is missing. */
-  async #open(context: ApiContext): Promise<{ session: ConsoleSession | null; secret: string | null } | null> {
-    const { site, findSession } = this.#dependencies;
-    if (this.#row.access === 'account') {
-      const open = await findSession(context);
-      // With the caller in its state, the request's log line names account and token.
-      if (open !== null) context.state.caller = open.session.caller;
-      return open;
+  async #open(context: ApiContext): Promise<{ session: Session | null; secret: string | null } | null> {
+    const { site, cookies, findSession } = this.#dependencies;
+    if (this.#row.access === 'session') {
+      const secret = readCookie(context, cookies.session, site);
+      const session = secret === null ? null : await findSession(secret, context);
+      return session === null ? null : { session, secret };
     }
     if (this.#row.page.forms === undefined) return { session: null, secret: null };
-    const known = readCookie(context, 'visitor', site);
+    const known = readCookie(context, cookies.visitor, site);
     if (known !== null || context.method === 'POST') return { session: null, secret: known };
     const secret = randomBytes(32).toString('base64url');
-    writeCookie(context, 'visitor', secret, site);
+    writeCookie(context, cookies.visitor, secret, site);
     return { session: null, secret };
   }
 
   #signIn(context: ApiContext): void {
-    const { site, signInPath } = this.#dependencies;
+    const { site, cookies, signInPath } = this.#dependencies;
     const query = new URLSearchParams();
     if (context.method !== 'POST') query.set('volver', context.url);
     // Who has a cookie was signed in, and learns why that is over.
-    if (readCookie(context, 'session', site) !== null) query.set('hecho', 'vencida');
+    if (readCookie(context, cookies.session, site) !== null) query.set('hecho', 'vencida');
     this.#redirect(context, { to: `${signInPath}?${query}` });
   }
 
-  #request(context: ApiContext, session: ConsoleSession | null, refused: RefusedForm | null): AccountRequest {
+  #request(context: ApiContext, session: Session | null, refused: RefusedForm | null): SessionRequest<Session> {
     const { query } = this.#row.page;
     const address = new URLSearchParams(context.querystring);
     return {
@@ -184,19 +187,19 @@ class PageAnswer {
       query: query === undefined ? { typed: {}, errors: {}, problem: null, values: null } : fill(query, address, true),
       refused,
       origin: this.#dependencies.site.baseUrl || originOf(context, this.#dependencies.site),
-      // Only pages with access `account` read it, and those are not shown without one.
-      session: session as ConsoleSession,
+      // Only pages with access `session` read it, and those are not shown without one.
+      session: session as Session,
     };
   }
 
-  #send(context: ApiContext, answer: Answer, around: Omit<Around, 'context'>): void {
+  #send(context: ApiContext, answer: Answer, around: Omit<Around<Session>, 'context'>): void {
     // A handler of the API may have named what it made.
     context.remove('Location');
     if (isRedirect(answer)) {
       this.#redirect(context, answer);
       return;
     }
-    if (this.#row.access === 'account') context.set('X-Robots-Tag', 'noindex');
+    if (this.#row.access === 'session') context.set('X-Robots-Tag', 'noindex');
     if (isDownload(answer)) sendDownload(context, answer);
     else if (isView(answer)) sendPage(context, answer.status ?? 200, this.#html(answer, { context, ...around }));
   }
@@ -207,9 +210,10 @@ class PageAnswer {
     context.body = '';
   }
 
-  #html(view: View, { context, session, secret, refused, done }: Around): string {
-    const { site, assets } = this.#dependencies;
+  #html(view: View, { context, session, secret, refused, done }: Around<Session>): string {
+    const { site, assets, face } = this.#dependencies;
     return renderPage(view, {
+      face,
       prefix: prefixOf(site),
       assets,
       path: context.path,
@@ -217,41 +221,44 @@ class PageAnswer {
       refused,
       done,
       maySend: (name, to) => this.#others.maySend(session, to ?? this.#row.path, name),
-      menu: this.#row.access === 'account' ? this.#others.menu : [],
+      menu: this.#row.access === 'session' ? this.#others.menu : [],
     });
   }
 }
 
 /** What a page must know about the others. */
-interface OtherPages {
+interface OtherPages<Session> {
   menu: readonly MenuEntry[];
-  maySend: MaySend;
+  maySend: MaySend<Session>;
 }
 
-type MaySend = (session: ConsoleSession | null, path: string, form: string) => boolean;
+type MaySend<Session> = (session: Session | null, path: string, form: string) => boolean;
 
-function makeMaySend(rows: readonly PageRow[]): MaySend {
+function makeMaySend<Session>(
+  rows: readonly PageRow<Session>[],
+  admission: Admission<Session> | null,
+): MaySend<Session> {
   const forms = new Map(
     rows.map(({ path, rules }): [string, AccountRules['forms'] | undefined] => [path, rules?.forms]),
   );
   return (session, path, form) => {
     const needs = forms.get(path)?.[form]?.needs;
-    return needs === undefined || session === null || needs.every((each) => session.capabilities.includes(each));
+    return needs === undefined || session === null || admission === null || admission.has(session, needs);
   };
 }
 
-interface Around {
+interface Around<Session> {
   context: ApiContext;
-  session: ConsoleSession | null;
+  session: Session | null;
   secret: string | null;
   refused: RefusedForm | null;
   done: string | null;
 }
 
-async function act(
-  form: PageForm<AccountRequest>,
+async function act<Session>(
+  form: PageForm<SessionRequest<Session>>,
   sent: URLSearchParams,
-  request: AccountRequest,
+  request: SessionRequest<Session>,
 ): Promise<View | Redirect | Omit<RefusedForm, 'name'>> {
   const { values, ...filled } = fill(form.fields, sent);
   if (values === null) return filled;

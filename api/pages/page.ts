@@ -69,10 +69,13 @@ export interface PageRequest<Query = unknown> {
   origin: string;
 }
 
-/** A request with a session. Its caller is who would ask with the session's token. */
-export interface AccountRequest<Query = unknown> extends PageRequest<Query> {
-  session: ConsoleSession;
+/** A request of somebody who is signed in. */
+export interface SessionRequest<Session, Query = unknown> extends PageRequest<Query> {
+  session: Session;
 }
+
+/** A request of a customer. The session's caller is who would ask with the session's token. */
+export type AccountRequest<Query = unknown> = SessionRequest<ConsoleSession, Query>;
 
 /** A form of a page. It is sent to the page's own address with POST. */
 export interface PageForm<Request> {
@@ -114,11 +117,11 @@ export function accountPageWithQuery<Query extends z.ZodObject>(page: AccountPag
 }
 
 /** A line of a table of pages. Parameters of the path stand in braces. */
-export interface PageRow {
+export interface PageRow<Session = ConsoleSession> {
   path: `/${string}`;
-  /** `anyone` needs nothing. `account` needs a session of the console, and without one leads to the sign-in. */
-  access: 'anyone' | 'account';
-  page: Page<AccountRequest>;
+  /** `anyone` needs nothing. `session` needs a session of the table's console, and without one leads to the sign-in. */
+  access: 'anyone' | 'session';
+  page: Page<SessionRequest<Session>>;
   /** Whether the page is the same for everybody and for as long as the process runs, so that anyone may keep it. */
   isFixed: boolean;
   /** Its name in the menu. Without a name it is not in it. */
@@ -148,20 +151,45 @@ export interface FormRule {
   isConfirmed?: true;
 }
 
+/** Checks what the rules of a table's rows ask of a session. */
+export interface Admission<Session> {
+  /** Returns what is shown or where to go instead, or null when the page may be shown. */
+  admit(context: ApiContext, rules: AccountRules, session: Session): Promise<View | Redirect | null>;
+  /**
+   * Returns what is shown or where to go instead, or null when the form may act. Nothing that was typed counts before.
+   * @throws ApiProblem
+   */
+  admitForm(
+    context: ApiContext,
+    rules: AccountRules,
+    rule: FormRule,
+    session: Session,
+  ): Promise<View | Redirect | null>;
+  /** Whether the session has all of these. Forms that it may not send are not shown. */
+  has(session: Session, needs: readonly Capability[]): boolean;
+}
+
 type RowOptions = Partial<Pick<PageRow, 'isFixed' | 'menu'>>;
 type AccountOptions = Partial<Pick<PageRow, 'menu'> & AccountRules>;
 
 export function anyone(path: PageRow['path'], page: Page<PageRequest>, { isFixed = false, menu }: RowOptions = {}) {
-  return { path, access: 'anyone', page, isFixed, menu: menu ?? null, rules: null } satisfies PageRow;
+  return { path, access: 'anyone' as const, page, isFixed, menu: menu ?? null, rules: null };
 }
 
 /** @throws Error when a form has no rule, or a rule has no form */
 export function account(path: PageRow['path'], page: Page<AccountRequest>, options: AccountOptions = {}) {
-  const { menu = null, plan = 'free', isLookUp = false, isConfirmed = false, forms = {} } = options;
+  const { menu, plan = 'free', isLookUp = false, isConfirmed = false, forms = {} } = options;
   const [made, ruled] = [page.forms ?? {}, forms].map((each) => Object.keys(each).sort().join());
   if (made !== ruled) throw new Error(`${path} has the forms ${made} and rules for ${ruled}`);
-  const rules = { plan, isLookUp, isConfirmed, forms };
-  return { path, access: 'account', page, isFixed: false, menu, rules } satisfies PageRow;
+  return { ...signedIn(path, page, { menu }), rules: { plan, isLookUp, isConfirmed, forms } };
+}
+
+export function signedIn<Session>(
+  path: PageRow['path'],
+  page: Page<SessionRequest<Session>>,
+  { menu }: Pick<RowOptions, 'menu'> = {},
+) {
+  return { path, access: 'session' as const, page, isFixed: false, menu: menu ?? null, rules: null };
 }
 
 export function isRedirect(answer: Answer): answer is Redirect {

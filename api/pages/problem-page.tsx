@@ -6,18 +6,20 @@ import type { Assets } from './assets.ts';
 import { renderPage } from './layout.tsx';
 import { Link, Marked } from './parts.tsx';
 import { prefixOf, type Site } from './sessions/cookies.ts';
+import { type Face, useSurroundings } from './surroundings.ts';
 
 /**
  * Makes the function that answers an error with a page, where a browser asked for one. It returns false where the
  * problem's JSON is due: for programs, and on every path of the API. There a program may ask for `text/html` without
  * meaning it, as Java's standard client does.
  */
-export function makeProblemPage(site: Site, assets: Assets) {
+export function makeProblemPage(site: Site, assets: Assets, face: Face) {
   return (context: ApiContext, problem: ProblemDocument): boolean => {
     if (!wantsPage(context)) return false;
     const html = renderPage(
       { title: problem.title, body: <ProblemBody problem={problem} /> },
       {
+        face,
         prefix: prefixOf(site),
         assets,
         path: context.path,
@@ -44,6 +46,7 @@ export function ProblemBody({
 }: {
   problem: ProblemDocument;
 }) {
+  const { sections } = useSurroundings().face;
   const isNoPage = code === 'ruta_no_encontrada';
   return (
     <article>
@@ -55,7 +58,13 @@ export function ProblemBody({
         </p>
       )}
       <p>
-        <Link to="/">Inicio</Link> · <Link to="/docs">Documentación</Link> · <Link to="/consola">Consola</Link>
+        <Link to="/">Inicio</Link>
+        {sections.map(({ path, name }) => (
+          <span key={path}>
+            {' '}
+            · <Link to={path}>{name}</Link>
+          </span>
+        ))}
       </p>
       <p class="quiet">
         Estado HTTP {status} · <code>{code}</code> · petición <code>{requestId}</code>

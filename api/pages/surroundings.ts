@@ -10,7 +10,20 @@ export interface MenuEntry {
   name: string;
 }
 
+/** What stands around the pages of one listener. */
+export interface Face {
+  /** Stands beside the name of the service. Null for nothing. */
+  title: string | null;
+  /** The pages in the bar above. */
+  sections: readonly MenuEntry[];
+  /** Names the menu of those who are signed in, for those who hear the page. */
+  menuName: string;
+  /** The page with the form `salir`, to which the menu's button is sent. */
+  signOutPath: `/${string}`;
+}
+
 export interface Surroundings {
+  face: Face;
   /** The path under which a proxy serves us, before every address of ours. */
   prefix: string;
   assets: Assets;

@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import type { Pool } from 'pg';
 import pc from 'picocolors';
 import { z } from 'zod';
+import type { Actor } from '../../api/operators/audit.ts';
 import { type ReplicaServer, replicasOf } from '../../pipelines/runtime/clickhouse.ts';
 import { type ClickhouseConfiguration, databaseBlock, parseConfiguration } from '../../pipelines/runtime/config.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';
@@ -81,6 +82,11 @@ export class CommandContext {
       this.#pool = pool;
     }
     return this.#pool;
+  }
+
+  /** Who acts, for the audit: the value of --by, or else the account of the machine that runs the command. */
+  actor(by?: string): Actor {
+    return { name: by?.trim() || this.#around.environment.USER || 'operator', way: 'command' };
   }
 
   /** Adds a function that closes something when the command ends. The function that was added last is called first. */

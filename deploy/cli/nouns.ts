@@ -16,7 +16,7 @@ const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   registers: async () => (await import('./registers.ts')).addRegistersCommand,
   publications: async () => (await import('./publications/commands.ts')).addPublicationsCommands,
   schemas: async () => (await import('./migrate.ts')).addSchemasCommands,
-  editions: async () => (await import('./editions.ts')).addEditionsCommands,
+  editions: async () => (await import('./editions/commands.ts')).addEditionsCommands,
   verify: async () => (await import('./verify.ts')).addVerifyCommand,
   rebuild: async () => (await import('./verify.ts')).addRebuildCommand,
   replay: async () => (await import('./replay.ts')).addReplayCommand,
@@ -24,6 +24,7 @@ const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   calendar: async () => (await import('./calendar.ts')).addCalendarCommands,
   backup: async () => (await import('./backups.ts')).addBackupCommands,
   rejects: async () => (await import('./registers.ts')).addRejectsCommand,
+  operators: async () => (await import('./operators.ts')).addOperatorsCommands,
 };
 
 /** Adds the commands of the noun `first`, the first word after `padron`. Without a noun (as with --help), adds all. */

@@ -1,17 +1,11 @@
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
+import { type Listed, nothingListed, readListed } from '../../api/operators/listed.ts';
 import { type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
 import { type Replica, readReplicas } from '../../pipelines/replicas/catalogue.ts';
 import { type PadronCommand, wholeNumber } from './arguments.ts';
-import {
-  type Listed,
-  listedLines,
-  nothingListed,
-  openConfiguredArchive,
-  readListed,
-  requirePublication,
-} from './catalogue.ts';
+import { listedLines, openConfiguredArchive, requirePublication } from './catalogue.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 import { figure } from './progress.ts';
 
@@ -138,7 +132,10 @@ export function addRejectsCommand(program: PadronCommand, context: CommandContex
       const sha256 = compared?.rejectsSha256 ?? null;
       if (options.raw && sha256 !== null) return await writeRaw(context, publication, sha256);
       const { register } = publication;
-      const listed = sha256 === null ? nothingListed : await readListed(context, register, sha256, options.limit);
+      const listed =
+        sha256 === null
+          ? nothingListed
+          : await readListed(await openConfiguredArchive(context), register, sha256, options.limit);
       const counts = compared?.counts.rejectedByReason ?? null;
       context.show(options, { publication: id, register, counts, ...listed }, rejectLines(publication, counts, listed));
     });

@@ -96,6 +96,7 @@ export function readOrMakeCredentials(directory: string): Credentials {
 /** The content of `endpoints.json`. It has the product's addresses when `npm start` or the demo runs the product. */
 const endpointsFileSchema = endpointsSchema.extend({
   PADRON_API_URL: z.string().optional(),
+  OPERATOR_BASE_URL: z.string().optional(),
   PADRON_API_HEALTH_URL: z.string().optional(),
   PADRON_CONSUMERS_HEALTH_URL: z.string().optional(),
   PADRON_WORKER_HEALTH_URL: z.string().optional(),

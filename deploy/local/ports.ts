@@ -18,7 +18,9 @@ export const portNames = [
   'temporalHttp',
   'temporalMetrics',
   'api',
-  // These three are the processes' health ports. Only the api has another port.
+  // The api's second listener, for operators.
+  'operators',
+  // These three are the processes' health ports. Only the api has other ports.
   'apiHealth',
   'consumers',
   'worker',

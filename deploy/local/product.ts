@@ -75,6 +75,8 @@ async function isUp(url: string): Promise<boolean> {
 export class Product {
   /** Address of the API's public port. */
   readonly apiUrl: string;
+  /** Address of the operators' console. */
+  readonly operatorsUrl: string;
   /** Address of each process's /healthz, /readyz and /metrics. */
   readonly healthUrls: Record<ProcessName, string>;
   readonly #options: ProductOptions;
@@ -88,8 +90,9 @@ export class Product {
     const { encryptionKey } = readOrMakeCredentials(host.directory);
     this.#options = options;
     this.#chosen = chosen;
-    const { api, apiHealth, consumers, worker } = chosen.ports;
+    const { api, operators, apiHealth, consumers, worker } = chosen.ports;
     this.apiUrl = urlOf(api);
+    this.operatorsUrl = urlOf(operators);
     this.healthUrls = { api: urlOf(apiHealth), consumers: urlOf(consumers), worker: urlOf(worker) };
     this.#environment = {
       WEBHOOK_SECRET_KEYS: `local:${encryptionKey}`,
@@ -99,6 +102,8 @@ export class Product {
       ...options.environment?.all,
       HTTP_HOST: '127.0.0.1',
       HTTP_PORT: String(api),
+      OPERATOR_HTTP_HOST: '127.0.0.1',
+      OPERATOR_HTTP_PORT: String(operators),
       HEALTH_HOST: '127.0.0.1',
     };
     this.#supervise = {
@@ -119,6 +124,8 @@ export class Product {
     const { api, consumers, worker } = this.healthUrls;
     return {
       PADRON_API_URL: this.apiUrl,
+      // Under the name of the setting, so that `padron operators link` finds it.
+      OPERATOR_BASE_URL: this.operatorsUrl,
       PADRON_API_HEALTH_URL: api,
       PADRON_CONSUMERS_HEALTH_URL: consumers,
       PADRON_WORKER_HEALTH_URL: worker,

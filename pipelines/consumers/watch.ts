@@ -1,21 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, type Registry } from 'prom-client';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { type Change, decodeChange, peekChange } from '../changes/record.ts';
 import { adoptCommand } from '../editions/adopt.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { replayHeader } from '../stream/kafka.ts';
-import { type AccountEvent, type Written, writeEvents } from '../watch/events.ts';
-import { eventId, eventsOf, makesEvents } from '../watch/match.ts';
-import {
-  type LastKnownRows,
-  readEditions,
-  readWatchers,
-  type WatchedEdition,
-  type Watcher,
-} from '../watch/watchers.ts';
+import { eventsOfWatched } from '../watch/account-events.ts';
+import { type Written, writeEvents } from '../watch/events.ts';
+import { makesEvents } from '../watch/match.ts';
+import { type LastKnownRows, readEditions, readWatchers, type WatchedEdition } from '../watch/watchers.ts';
 import { raiseWork, type Wake } from '../webhooks/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
 import type { Shown } from './wait-for-group.ts';
@@ -113,7 +108,13 @@ async function announce(
   const rucs = [...new Set(candidates.map(({ change }) => change.ruc))];
   const watchers = await readWatchers(pool, rucs, edition.detectedAt);
   const watched = candidates.filter(({ change }) => watchers.has(change.ruc));
-  const events = await eventsOfWatched(dependencies, register, edition, watched, watchers);
+  const events = await eventsOfWatched(
+    dependencies.lastKnownRows,
+    register,
+    edition,
+    watched.map(({ change }) => change),
+    watchers,
+  );
   if (events.length === 0 && edition.corrects === null) return;
   if (events.length > 0) {
     // Changes are in the order of the partition, so the last one has the highest offset.
@@ -136,23 +137,6 @@ async function announce(
   // is read again. The repeat writes nothing and wakes the webhooks.
   wakeIdle(dependencies, idle);
   report(dependencies, batch, edition, events.length, written, idle.length);
-}
-
-async function eventsOfWatched(
-  dependencies: WatchDependencies,
-  register: Register,
-  edition: WatchedEdition,
-  watched: readonly WatchedChange[],
-  watchers: ReadonlyMap<string, readonly Watcher[]>,
-): Promise<AccountEvent[]> {
-  const returned =
-    register.presence === 'taxpayer'
-      ? watched.filter(({ change }) => change.op === 'c').map(({ change }) => change.ruc)
-      : [];
-  const lastKnown = await dependencies.lastKnownRows(register, returned, edition.number);
-  return watched.flatMap(({ change }) =>
-    accountEvents(register, edition, change, lastKnown.get(change.ruc) ?? null, watchers.get(change.ruc)!),
-  );
 }
 
 function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): void {
@@ -189,28 +173,6 @@ function report(
       woken,
     },
     'changes of watched companies announced',
-  );
-}
-
-function accountEvents(
-  register: Register,
-  edition: WatchedEdition,
-  change: Change,
-  lastKnown: Change['before'],
-  watchers: readonly Watcher[],
-): AccountEvent[] {
-  return eventsOf(register, change, lastKnown).flatMap((field) =>
-    watchers.map(({ accountId, list }) => ({
-      id: eventId(register.name, change.edition, change.ruc, field.campo, list.id),
-      accountId,
-      register: register.name,
-      edition: change.edition,
-      ruc: change.ruc,
-      field,
-      list,
-      fechaDato: edition.fechaDato,
-      ocurridoEn: change.detectedAt,
-    })),
   );
 }
 

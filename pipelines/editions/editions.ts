@@ -45,6 +45,15 @@ export async function findEdition(
   return rows[0] ?? null;
 }
 
+/** Returns the editions after this one, the oldest first. */
+export async function editionsAfter(database: Queryable, register: RegisterName, number: number): Promise<Edition[]> {
+  const { rows } = await database.query<Edition>(
+    'SELECT * FROM edition WHERE register = $1 AND number > $2 ORDER BY number',
+    [register, number],
+  );
+  return rows;
+}
+
 /**
  * Number of the oldest unfinished edition: it is not yet published, not yet materialised, or not all its events are
  * written.

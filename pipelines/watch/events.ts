@@ -1,5 +1,5 @@
 import type { EventKind } from '../../schemas/registers.ts';
-import type { PoolClient } from '../runtime/postgres.ts';
+import type { PoolClient, Queryable } from '../runtime/postgres.ts';
 import { deliveryId } from '../webhooks/delivery-log.ts';
 import { correccionOf, mustReceive, type TakenBack, takeBack } from './corrections.ts';
 import { type EventFacts, payloadOf } from './match.ts';
@@ -155,7 +155,7 @@ async function insertDeliveries(
 }
 
 /** The columns of a webhook that decide which events it receives. */
-interface Subscriber {
+export interface Subscriber {
   id: string;
   account_id: number;
   eventos: EventKind[] | null;
@@ -173,16 +173,25 @@ async function lockSubscribers(
   accounts: readonly number[],
   detectedAt: Date,
 ): Promise<Subscriber[]> {
-  const { rows } = await client.query<Subscriber>(
-    `SELECT id, account_id, eventos, to_json(listas) AS listas, estado FROM webhook
-     WHERE account_id = ANY($1) AND deleted_at IS NULL AND created_at <= $2 ORDER BY id FOR SHARE`,
-    [accounts, detectedAt],
-  );
+  const { rows } = await client.query<Subscriber>(`${selectSubscribers} FOR SHARE`, [accounts, detectedAt]);
   return rows;
 }
 
+/** Returns the same webhooks without locking them, for a count that writes nothing. */
+export async function readSubscribers(
+  database: Queryable,
+  accounts: readonly number[],
+  detectedAt: Date,
+): Promise<Subscriber[]> {
+  const { rows } = await database.query<Subscriber>(selectSubscribers, [accounts, detectedAt]);
+  return rows;
+}
+
+const selectSubscribers = `SELECT id, account_id, eventos, to_json(listas) AS listas, estado FROM webhook
+  WHERE account_id = ANY($1) AND deleted_at IS NULL AND created_at <= $2 ORDER BY id`;
+
 /** Whether the webhook gets an event of an ordinary edition (no correction): account and filters must fit the event. */
-function takesEvent(webhook: Subscriber, event: AccountEvent): boolean {
+export function takesEvent(webhook: Subscriber, event: AccountEvent): boolean {
   return (
     webhook.account_id === event.accountId &&
     (webhook.eventos === null || webhook.eventos.includes(event.field.evento)) &&

@@ -6,6 +6,7 @@ import { readDailyUse } from '../../metering/daily-use.ts';
 import { notFound } from '../../problems.ts';
 import { readSummary } from '../../routes/account.ts';
 import { capabilityTexts } from '../admission.tsx';
+import { browserName } from '../browser-name.ts';
 import { Form } from '../fields.tsx';
 import { longDay, number, share } from '../formats.ts';
 import { type AccountRequest, form, type Page, type Redirect } from '../page.ts';
@@ -131,28 +132,4 @@ function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; 
       ))}
     </Table>
   );
-}
-
-const browsers = [
-  [/Edg\//, 'Edge'],
-  [/OPR\//, 'Opera'],
-  [/Firefox\//, 'Firefox'],
-  [/Chrom(e|ium)\//, 'Chrome'],
-  [/Safari\//, 'Safari'],
-] as const;
-const systems = [
-  [/Android/, 'Android'],
-  [/iPhone|iPad/, 'iOS'],
-  [/Windows/, 'Windows'],
-  [/Mac OS X/, 'macOS'],
-  [/Linux/, 'Linux'],
-] as const;
-
-/** Names a browser in words, from what it calls itself. What is not known is shown as it came. */
-function browserName(agent: string | null): string {
-  if (agent === null) return 'Navegador sin nombre';
-  const nameIn = (list: readonly (readonly [RegExp, string])[]) => list.find(([form]) => form.test(agent))?.[1];
-  const [browser, system] = [nameIn(browsers), nameIn(systems)];
-  if (browser === undefined) return agent;
-  return system === undefined ? browser : `${browser} en ${system}`;
 }

@@ -40,8 +40,11 @@ const names = {
   session: 'padron_consola',
   /** Who fills in a form without being signed in. It says nothing about that person. */
   visitor: 'padron_visita',
+  // A browser does not keep the cookies of two ports of one host apart, so the operators' console has names of its own.
+  operator: 'padron_operador',
+  operatorVisitor: 'padron_operador_visita',
 } as const;
-type CookieName = keyof typeof names;
+export type CookieName = keyof typeof names;
 
 function nameOf(context: ApiContext, cookie: CookieName, site: Site): string {
   // Browsers let neither another host nor a page without TLS set a cookie of this prefix.

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
-import { approvePublication, rejectPublication } from '../../../pipelines/editions/decisions.ts';
+import { approve, pause, reject, resume } from '../../../api/operators/decisions.ts';
 import { readFreshness } from '../../../pipelines/editions/freshness.ts';
-import { pauseRegister, readHead, resumeRegister } from '../../../pipelines/editions/heads.ts';
+import { readHead } from '../../../pipelines/editions/heads.ts';
 import {
   finalStates,
   findPublication,
@@ -9,12 +9,14 @@ import {
   openStates,
   type PublicationState,
 } from '../../../pipelines/editions/publications.ts';
+import { inTransaction } from '../../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { wakePublish } from '../../../workflows/publication/schedule.ts';
 import { dayOf, type PadronCommand, wholeNumber } from '../arguments.ts';
 import { decide, gateLines, noteStopped, publicationLine, requirePublication } from '../catalogue.ts';
 import { type CommandContext, exitStopped, type OutputOptions } from '../context.ts';
 import { connectTemporal, followOf, followPublication } from './follow.ts';
+import { addNoticesCommand } from './notices.ts';
 import { addRunCommand, refuseWaiting } from './run.ts';
 
 /** `padron publications run|list|show|approve|reject|pause|resume`. */
@@ -56,6 +58,7 @@ export function addPublicationsCommands(program: PadronCommand, context: Command
       context.show(options, publication, [...lines, ...gateLines(gates)]);
     });
 
+  addNoticesCommand(publications, context);
   addQuarantineCommands(publications, context);
   addPauseCommands(publications, context);
 }
@@ -90,8 +93,9 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
       const asked = options.wait ? await findPublication(context.pool(), id) : null;
       if (asked !== null) await refuseWaiting(context, asked.register);
       const client = await connectTemporal(context);
-      const decision = { by: options.by, reason: options.reason ?? null, fechaDato: options.date ?? null };
-      const approved = await decide(context, (database) => approvePublication(database, id, decision), adviceOf(id));
+      const decision = { reason: options.reason ?? null, fechaDato: options.date ?? null };
+      const actor = context.actor(options.by);
+      const approved = await decide(context, (database) => approve(database, actor, id, decision), adviceOf(id));
       // If the process dies here, the sweeper (workflows/publication/sweeper.ts) goes on with the approved publication.
       await wakePublish(client, approved.register);
       if (!options.wait) return context.show(options, approved, publicationLine(approved));
@@ -110,8 +114,9 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
     .decisionOptions(who, why)
     .examples('publications reject 7 --by "Ana Ruiz" --reason "cut file"')
     .action(async (id: number, options: DecisionOptions) => {
-      const decision = { by: options.by, reason: options.reason ?? null };
-      const rejected = await decide(context, (database) => rejectPublication(database, id, decision), adviceOf(id));
+      const decision = { reason: options.reason ?? null };
+      const actor = context.actor(options.by);
+      const rejected = await decide(context, (database) => reject(database, actor, id, decision), adviceOf(id));
       context.show(options, rejected, publicationLine(rejected));
     });
 }
@@ -130,8 +135,10 @@ function addPauseCommands(publications: PadronCommand, context: CommandContext):
     .remarks('An edition can still be undone while its register is paused: npx padron editions revert.')
     .examples('publications pause padron_reducido --by "Ana Ruiz" --reason "names look wrong since the 3rd"')
     .action(async (register: RegisterName, options: DecisionOptions) => {
-      const order = { by: options.by, reason: options.reason ?? null };
-      const isNew = await pauseRegister(context.pool(), register, order);
+      const actor = context.actor(options.by);
+      const isNew = await inTransaction(context.pool(), (database) =>
+        pause(database, actor, register, options.reason ?? null),
+      );
       const line = isNew ? `${register} is paused: it makes no new edition.` : `${register} was paused already.`;
       await show(options, register, line);
     });
@@ -143,7 +150,7 @@ function addPauseCommands(publications: PadronCommand, context: CommandContext):
     .examples('publications resume padron_reducido')
     .action(async (register: RegisterName, options: OutputOptions) => {
       const client = await connectTemporal(context);
-      const isNew = await resumeRegister(context.pool(), register);
+      const isNew = await inTransaction(context.pool(), (database) => resume(database, context.actor(), register));
       // If the process dies here, the sweeper (workflows/publication/sweeper.ts) finds the publications that wait.
       await wakePublish(client, register);
       await show(options, register, isNew ? `${register} makes editions again.` : `${register} was not paused.`);

@@ -26,7 +26,7 @@ const all = [
     'editions',
     'verify',
   ],
-  ...['rebuild', 'replay', 'deliveries', 'calendar', 'backup', 'rejects'],
+  ...['rebuild', 'replay', 'deliveries', 'calendar', 'backup', 'rejects', 'operators'],
 ];
 
 test('only the noun that is asked for is loaded', async () => {

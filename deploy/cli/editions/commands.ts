@@ -1,20 +1,22 @@
 import type { Client } from '@temporalio/client';
-import { type Correction, correctionOf, requestCorrection } from '../../pipelines/editions/corrections.ts';
-import { publishAgain } from '../../pipelines/editions/decisions.ts';
+import { previewRevert, type RevertPreview } from '../../../api/operators/conflicts.ts';
+import { republish, revert } from '../../../api/operators/decisions.ts';
+import { type Listed, nothingListed, readListed } from '../../../api/operators/listed.ts';
+import { type Correction, correctionOf } from '../../../pipelines/editions/corrections.ts';
 import {
   type Edition,
   type EditionPartition,
   editionPartitions,
   findEdition,
   listEditions,
-} from '../../pipelines/editions/editions.ts';
-import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
-import type { RegisterName } from '../../schemas/registers.ts';
+} from '../../../pipelines/editions/editions.ts';
+import { findPublication, type Publication } from '../../../pipelines/editions/publications.ts';
+import type { RegisterName } from '../../../schemas/registers.ts';
+import { type PadronCommand, wholeNumber } from '../arguments.ts';
+import { decide, gateLines, isHeld, listedLines, openConfiguredArchive } from '../catalogue.ts';
+import { type CommandContext, CommandError, exitStopped, type OutputOptions } from '../context.ts';
+import { figure } from '../progress.ts';
 import { addAdoptCommand } from './adopt.ts';
-import { type PadronCommand, wholeNumber } from './arguments.ts';
-import { decide, gateLines, isHeld, type Listed, listedLines, nothingListed, readListed } from './catalogue.ts';
-import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
-import { figure } from './progress.ts';
 
 export function addEditionsCommands(program: PadronCommand, context: CommandContext): void {
   const editions = program
@@ -67,7 +69,7 @@ export function addEditionsCommands(program: PadronCommand, context: CommandCont
     .action(async (register: RegisterName, number: number, options: OutputOptions) => {
       const edition = await decide(
         context,
-        (client) => publishAgain(client, register, number),
+        (client) => republish(client, context.actor(), { register, number }),
         adviceOf(register, number),
       );
       await wake(context, register);
@@ -78,6 +80,7 @@ export function addEditionsCommands(program: PadronCommand, context: CommandCont
 interface RevertOptions extends OutputOptions {
   by: string;
   reason: string;
+  dryRun?: boolean;
   wait?: boolean;
   timeout: number;
 }
@@ -90,6 +93,7 @@ function addRevertCommand(editions: PadronCommand, context: CommandContext): voi
     .argument('<number>', 'number of the edition to undo', wholeNumber)
     .requiredOption('--reason <text>', 'why; kept with the correction')
     .option('--by <name>', 'who decides; kept with the correction', 'operator')
+    .option('--dry-run', 'only counts what it would undo, and what it would leave as it is')
     .waitOptions('wait until the correction is materialised and notified')
     .remarks(
       `A row that a later edition changed again is left as it is and counted as a conflict. Deliveries that were not sent yet are
@@ -98,19 +102,44 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
     )
     .examples('editions revert padron_reducido 12 --reason "names of another file" --by "Ana Ruiz" --wait')
     .action(async (register: RegisterName, number: number, options: RevertOptions) => {
-      const order = { by: options.by, reason: options.reason };
+      if (options.dryRun) return showRevert(context, register, number, options);
       const requested = await decide(
         context,
-        (client) => requestCorrection(client, register, number, order),
+        (client) => revert(client, context.actor(options.by), { register, number }, options.reason),
         adviceOf(register, number),
       );
       const client = await wake(context, register);
       if (!options.wait) return context.show(options, requested, correctionLine(requested));
-      const { followOf, followCorrection } = await import('./publications/follow.ts');
+      const { followOf, followCorrection } = await import('../publications/follow.ts');
       const done = await followCorrection(await followOf(context, client, options.timeout), requested.id);
       context.show(options, done, correctionLine(done));
       if (done.state === 'rechazada' || isHeld(done)) context.exitCode = exitStopped;
     });
+}
+
+async function showRevert(
+  context: CommandContext,
+  register: RegisterName,
+  number: number,
+  options: OutputOptions,
+): Promise<void> {
+  const edition = await findEdition(context.pool(), register, number);
+  if (edition === null)
+    throw new CommandError(`${register} has no edition ${number}.`, `See them with: npx padron ${listOf(register)}`);
+  const dependencies = { pool: context.pool(), archive: await openConfiguredArchive(context) };
+  const preview = await previewRevert(dependencies, edition, new AbortController().signal);
+  if (preview === null)
+    throw new CommandError(`Edition ${number} has too many changes to count this.`, 'Leave --dry-run out.');
+  context.show(options, preview, revertLines(preview));
+}
+
+function revertLines({ undone, conflicts, listed, later }: RevertPreview): string[] {
+  const counts = Object.entries(conflicts).filter(([, count]) => count > 0);
+  return [
+    `${figure(undone)} rows would be undone; ${figure(later)} editions came later.`,
+    ...(counts.length === 0 ? ['No conflicts.'] : counts.map(([reason, count]) => `  ${reason}: ${figure(count)}`)),
+    ...listed.map(({ ruc, reason }) => `  ${ruc}  ${reason}`),
+  ];
 }
 
 /**
@@ -118,8 +147,8 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
  * sweeper finds the order. Temporal's client is imported only here, because listing editions does not need it.
  */
 async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
-  const { connectTemporal } = await import('./publications/follow.ts');
-  const { wakePublish } = await import('../../workflows/publication/schedule.ts');
+  const { connectTemporal } = await import('../publications/follow.ts');
+  const { wakePublish } = await import('../../../workflows/publication/schedule.ts');
   const client = await connectTemporal(context);
   await wakePublish(client, register);
   return client;
@@ -163,7 +192,8 @@ async function conflictsOf(context: CommandContext, { register, number, corrects
     throw new CommandError(`Edition ${number} of ${register} is no correction.`, 'Leave --conflicts out.');
   const correction = await correctionOf(context.pool(), register, corrects);
   const sha256 = (correction?.compare_result?.rejectsSha256 ?? null) as string | null;
-  return sha256 === null ? nothingListed : await readListed(context, register, sha256, maxConflictsShown);
+  if (sha256 === null) return nothingListed;
+  return readListed(await openConfiguredArchive(context), register, sha256, maxConflictsShown);
 }
 
 function editionLine(edition: Edition): string {

@@ -4,14 +4,14 @@ import {
   clickhouseBlock,
   databaseBlock,
   kafkaBlock,
-} from '../../pipelines/runtime/config.ts';
-import type { LostEdition } from '../../pipelines/stream/adoption.ts';
-import type { CheckedServer } from '../../pipelines/stream/catalogue-check.ts';
-import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import { type PadronCommand, registerOf } from './arguments.ts';
-import { openConfiguredArchive } from './catalogue.ts';
-import { type CommandContext, CommandError, type OutputOptions, wantedReplicas } from './context.ts';
-import { figure } from './progress.ts';
+} from '../../../pipelines/runtime/config.ts';
+import type { LostEdition } from '../../../pipelines/stream/adoption.ts';
+import type { CheckedServer } from '../../../pipelines/stream/catalogue-check.ts';
+import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
+import { type PadronCommand, registerOf } from '../arguments.ts';
+import { openConfiguredArchive } from '../catalogue.ts';
+import { type CommandContext, CommandError, type OutputOptions, wantedReplicas } from '../context.ts';
+import { figure } from '../progress.ts';
 
 /** These settings are one schema, so that one error names all missing settings. */
 const settings = databaseBlock.extend(clickhouseBlock.shape).extend(kafkaBlock.shape).extend(archiveBlock.shape);
@@ -42,7 +42,7 @@ files. It can be repeated; \`padron verify\` proves the result.`,
 }
 
 async function adopt(context: CommandContext, options: AdoptOptions): Promise<void> {
-  const { adoptEditions, findLostEditions } = await import('../../pipelines/stream/adoption.ts');
+  const { adoptEditions, findLostEditions } = await import('../../../pipelines/stream/adoption.ts');
   const dependencies = await openStores(context);
   const lost: LostEdition[] = [];
   // The lost editions of all registers are found before any is brought back. So if the archive lacks a file, the
@@ -62,10 +62,10 @@ async function adopt(context: CommandContext, options: AdoptOptions): Promise<vo
 async function openStores(context: CommandContext) {
   const config = context.configuration(settings);
   // The engines' clients are imported only here, because the other commands about editions do not need them.
-  const { makeLogger } = await import('../../pipelines/runtime/log.ts');
-  const { connectKafka } = await import('../../pipelines/runtime/kafka/connect.ts');
-  const { kafkaConnection } = await import('../../pipelines/runtime/kafka/connection.ts');
-  const { connectOffsets } = await import('../../pipelines/stream/kafka.ts');
+  const { makeLogger } = await import('../../../pipelines/runtime/log.ts');
+  const { connectKafka } = await import('../../../pipelines/runtime/kafka/connect.ts');
+  const { kafkaConnection } = await import('../../../pipelines/runtime/kafka/connection.ts');
+  const { connectOffsets } = await import('../../../pipelines/stream/kafka.ts');
   const log = makeLogger('adopt', 'fatal');
   const { kafka, close } = await connectKafka(kafkaConnection(config), 'padron-cli', log);
   context.onEnd(close);
@@ -84,8 +84,8 @@ async function openStores(context: CommandContext) {
  * lost too, and another edition would then get this edition's number. So the command does not go on without it.
  */
 async function openServers(context: CommandContext, config: ClickhouseConfiguration): Promise<CheckedServer[]> {
-  const { makeClickhouse } = await import('../../pipelines/runtime/clickhouse.ts');
-  const { storeFacts } = await import('../../pipelines/replicas/store.ts');
+  const { makeClickhouse } = await import('../../../pipelines/runtime/clickhouse.ts');
+  const { storeFacts } = await import('../../../pipelines/replicas/store.ts');
   const servers: CheckedServer[] = [];
   for (const { name, target } of wantedReplicas(config)) {
     const clickhouse = makeClickhouse(target, 'padron-cli', { requestTimeoutMs, connections: 1 });

@@ -1,0 +1,53 @@
+import type { Client } from '@temporalio/client';
+import { openArchive } from '../../pipelines/archive/open.ts';
+import type { Lifecycle } from '../../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import { wakePublish } from '../../workflows/publication/schedule.ts';
+import type { ApiConfiguration } from '../config.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { serve } from '../serve.ts';
+import { makeOperatorApp } from './app.ts';
+import type { OperatorDependencies } from './dependencies.ts';
+
+type Shared = Pick<OperatorDependencies, 'lastKnownRows'> &
+  Pick<ApiDependencies, 'pool' | 'log' | 'requestLog' | 'metrics' | 'baseUrl' | 'minuteLimits' | 'now'>;
+
+/**
+ * Opens the operators' listener if its port is set, and stops it with this process. It has a port of its own, so that
+ * no rule of a proxy before the public port can let anybody in.
+ * @param temporal null without an address of Temporal
+ */
+export async function listenForOperators(
+  lifecycle: Lifecycle,
+  config: ApiConfiguration,
+  shared: Shared,
+  temporal: Client | null,
+): Promise<void> {
+  const { OPERATOR_HTTP_PORT: port, OPERATOR_HTTP_HOST: host, OPERATOR_BASE_URL: baseUrl } = config;
+  if (port === undefined) return;
+  const { log } = shared;
+  const { ARCHIVE_URL: archiveUrl, WORK_DIR: workDir } = config;
+  const hasArchive = archiveUrl !== undefined && workDir !== undefined;
+  const app = makeOperatorApp({
+    ...shared,
+    site: { baseUrl: baseUrl ?? '', proxyHops: baseUrl === undefined ? 0 : config.TRUSTED_PROXY_HOPS },
+    archive: hasArchive ? await openArchive(archiveUrl, workDir) : null,
+    wakePublish: makeWakePublish(temporal, log),
+  });
+  const serving = await serve(app.callback(), { host, port, baseUrl: shared.baseUrl, log: shared.requestLog });
+  lifecycle.onStop('operators', serving.stop);
+  log.info({ port: serving.port }, 'listening for operators');
+}
+
+/** A decision is committed before the wake-up, so a wake-up that fails must not look like a decision that failed. */
+function makeWakePublish(temporal: Client | null, log: Logger): OperatorDependencies['wakePublish'] {
+  return async (register) => {
+    if (temporal === null) return;
+    const deadline = Date.now() + wakeDeadlineMs;
+    await temporal
+      .withDeadline(deadline, () => wakePublish(temporal, register))
+      .catch((error: unknown) => log.warn({ err: error, register }, 'a wake-up did not arrive; the sweeper makes up'));
+  };
+}
+
+const wakeDeadlineMs = 3_000;

@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { recordAct } from './audit.ts';
+import { type OperatorRole, sha256 } from './operators.ts';
+
+/** A session that nobody uses for this long has ended. */
+export const idleMinutes = 30;
+/** The longest a session lasts, however much it is used. */
+export const longestHours = 12;
+/** An act that shows a secret needs a session that is not older than this. */
+export const freshMinutes = 15;
+
+const maxBrowserLength = 200;
+
+/** A session of the operators' console, which is in force. */
+export interface OperatorSession {
+  id: string;
+  name: string;
+  role: OperatorRole;
+  startedAt: Date;
+}
+
+/** SQL condition for a session `s` of an operator `o`: used lately, not too old, and the operator has access. */
+const inForce = `s.last_used_at > now() - interval '${idleMinutes} minutes' AND s.ends_at > now() AND o.revoked_at IS NULL`;
+
+/** SQL condition for a link `l` of an operator `o` that can still be used. */
+const isUsable = 'l.used_at IS NULL AND l.expires_at > now() AND o.revoked_at IS NULL';
+
+/** Returns the operator's name for whom the link is, or null when it cannot be used. It stays usable. */
+export async function readLink(pool: Pool, secret: string): Promise<{ name: string } | null> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT o.name FROM operator_link l JOIN operator o ON o.id = l.operator_id
+     WHERE l.secret_sha256 = $1 AND ${isUsable}`,
+    [sha256(secret)],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Uses a link up and starts a session. Returns the value of the session's cookie, or null when the link cannot be used.
+ * Of two requests with one link, the second waits for the first and then finds it used. If the process dies before the
+ * answer arrives, the link is used, and a new one must be made.
+ */
+export function useLink(pool: Pool, secret: string, browser: string): Promise<string | null> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ id: number; name: string }>(
+      `UPDATE operator_link l SET used_at = now() FROM operator o
+       WHERE l.secret_sha256 = $1 AND o.id = l.operator_id AND ${isUsable} RETURNING o.id, o.name`,
+      [sha256(secret)],
+    );
+    const operator = rows[0];
+    if (operator === undefined) return null;
+    const cookie = randomBytes(32).toString('base64url');
+    const shown = browser.slice(0, maxBrowserLength);
+    await client.query(
+      `INSERT INTO operator_session (secret_sha256, operator_id, browser, ends_at)
+       VALUES ($1, $2, nullif($3, ''), now() + interval '${longestHours} hours')`,
+      [sha256(cookie), operator.id, shown],
+    );
+    const actor = { name: operator.name, way: 'console' } as const;
+    const subject = `operator ${operator.name}`;
+    await recordAct(client, actor, { act: 'sign in', subject, reason: null, before: null, after: { browser: shown } });
+    return cookie;
+  });
+}
+
+/**
+ * Returns the session with this value of the cookie, or null when it has ended. PostgreSQL is asked each time, so an
+ * ended access counts at once, and a changed role too.
+ */
+export async function findOperatorSession(pool: Pool, secret: string): Promise<OperatorSession | null> {
+  const { rows } = await pool.query<OperatorSession & { isUsedAgain: boolean }>({
+    name: 'operator-session',
+    text: `SELECT s.id, o.name, o.role, s.started_at AS "startedAt",
+             s.last_used_at < now() - interval '1 minute' AS "isUsedAgain"
+           FROM operator_session s JOIN operator o ON o.id = s.operator_id
+           WHERE s.secret_sha256 = $1 AND ${inForce}`,
+    values: [sha256(secret)],
+  });
+  if (rows[0] === undefined) return null;
+  const { isUsedAgain, ...session } = rows[0];
+  // At most a write a minute. If the process dies before it, the session ends up to a minute earlier than it could.
+  if (isUsedAgain) await pool.query('UPDATE operator_session SET last_used_at = now() WHERE id = $1', [session.id]);
+  return session;
+}
+
+export interface OperatorSessionSummary extends Pick<OperatorSession, 'id' | 'name' | 'startedAt'> {
+  browser: string | null;
+  lastUsedAt: Date;
+}
+
+/** Returns the sessions of all operators that are in force, the one used last first. */
+export async function listOperatorSessions(pool: Pool, limit = 100): Promise<OperatorSessionSummary[]> {
+  const { rows } = await pool.query<OperatorSessionSummary>(
+    `SELECT s.id, o.name, s.browser, s.started_at AS "startedAt", s.last_used_at AS "lastUsedAt"
+     FROM operator_session s JOIN operator o ON o.id = s.operator_id
+     WHERE ${inForce} ORDER BY s.last_used_at DESC, s.id LIMIT $1`,
+    [limit],
+  );
+  return rows;
+}
+
+/** Ends the session with this value of the cookie, if there is one. */
+export async function endOperatorSession(pool: Pool, secret: string): Promise<void> {
+  await pool.query('DELETE FROM operator_session WHERE secret_sha256 = $1', [sha256(secret)]);
+}

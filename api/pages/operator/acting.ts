@@ -1,0 +1,68 @@
+import type { z } from 'zod';
+import { DecisionError } from '../../../pipelines/editions/decisions.ts';
+import { inTransaction, type Pool, type PoolClient } from '../../../pipelines/runtime/postgres.ts';
+import type { Actor } from '../../operators/audit.ts';
+import type { OperatorSession } from '../../operators/sessions.ts';
+import { ApiProblem, notFound } from '../../problems.ts';
+import { form, type Page, type PageForm, type Redirect, type SessionRequest, type View } from '../page.ts';
+import { refusedForm } from '../sessions/form-tokens.ts';
+
+export type OperatorRequest<Query = unknown> = SessionRequest<OperatorSession, Query>;
+export type OperatorPage = Page<OperatorRequest>;
+
+type WithQuery<Query extends z.ZodObject> = Omit<Page<OperatorRequest<z.output<Query>>>, 'query'> & { query: Query };
+
+/** Gives `show` and the forms the types of the page's filters. */
+export function operatorPageWithQuery<Query extends z.ZodObject>(page: WithQuery<Query>): OperatorPage {
+  return page as unknown as OperatorPage;
+}
+
+/** Whether the operator may act. Pages show no forms to others. */
+export function mayDecide({ session }: Pick<OperatorRequest, 'session'>): boolean {
+  return session.role === 'decider';
+}
+
+/** Makes a form that only a decider may send, whatever the page shows. */
+export function decision<Schema extends z.ZodObject>(
+  fields: Schema,
+  submit: (values: z.output<Schema>, request: OperatorRequest, actor: Actor) => Promise<Redirect | View>,
+): PageForm<OperatorRequest> {
+  return form(fields, async (values: z.output<Schema>, request: OperatorRequest) => {
+    if (!mayDecide(request)) throw refusedForm('Su rol permite ver, no decidir (role viewer).');
+    return submit(values, request, { name: request.session.name, way: 'console' });
+  });
+}
+
+/**
+ * Takes a decision in one transaction. A decision that the state does not allow is shown above the form.
+ * @throws ApiProblem parametro_invalido, recurso_no_encontrado
+ */
+export async function decideIn<Result>(pool: Pool, act: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  try {
+    return await inTransaction(pool, act);
+  } catch (error) {
+    if (!(error instanceof DecisionError)) throw error;
+    if (error.code === 'publication_unknown') throw notFound('La publicación');
+    if (error.code === 'edition_unknown') throw notFound('La edición');
+    throw new ApiProblem('parametro_invalido', `${refusals[error.code]} (${error.message})`);
+  }
+}
+
+/** Why the state does not allow a decision. The command's own words follow in brackets. */
+const refusals: Readonly<Record<DecisionError['code'], string>> = {
+  publication_unknown: 'No existe la publicación.',
+  edition_unknown: 'No existe la edición.',
+  state_forbids: 'El estado actual no lo permite.',
+  date_missing: 'La publicación llegó sin fecha: indique el día de sus datos.',
+  date_ahead: 'Ese día todavía no llega.',
+  older_than_head: 'Es anterior a la edición vigente: indique el día de sus datos, o rechácela.',
+  bytes_missing: 'Nunca se descargó completa: pida otra vez el registro.',
+  already_corrected: 'La edición ya se deshizo, o está por deshacerse.',
+  not_correctable: 'La edición escribió filas que no tenían nada antes: no hay a qué volver.',
+};
+
+/** Returns the number in a path, or refuses the path as unknown. @throws ApiProblem recurso_no_encontrado */
+export function numberIn(text: string | undefined, what: string): number {
+  if (!/^[1-9][0-9]{0,14}$/.test(text ?? '')) throw notFound(what);
+  return Number(text);
+}

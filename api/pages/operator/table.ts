@@ -1,0 +1,45 @@
+import type { OperatorDependencies } from '../../operators/dependencies.ts';
+import type { OperatorSession } from '../../operators/sessions.ts';
+import { anyone, type PageRow, signedIn } from '../page.ts';
+import type { Face } from '../surroundings.ts';
+import { makeAuditPage } from './audit.tsx';
+import { makeChangesPage, makeEvidencePage } from './changes.tsx';
+import { makeEditionPage } from './edition.tsx';
+import { makeOperatorsPage } from './operators.tsx';
+import { makeGatePage, makePublicationPage } from './publication.tsx';
+import { makeRegisterPage } from './register.tsx';
+import { makeRegistersPage } from './registers.tsx';
+import { makeRejectsPage } from './rejects.tsx';
+import { makeRevertPage } from './revert.tsx';
+import { makeLinkPage, makeOperatorSignInPage, makeOperatorSignOutPage } from './sign-in.tsx';
+
+/** What stands around the pages of the operators' listener. */
+export const operatorFace: Face = {
+  title: 'Operadores',
+  sections: [],
+  menuName: 'Consola de operadores',
+  signOutPath: '/salir',
+};
+
+/** Where somebody without a session is sent. */
+export const operatorSignInPath = '/';
+
+/** All pages of the operators' listener. A page is one file in this folder and one line here. */
+export function makeOperatorPages(dependencies: OperatorDependencies): readonly PageRow<OperatorSession>[] {
+  return [
+    anyone('/', makeOperatorSignInPage(dependencies)),
+    anyone('/enlace/{secreto}', makeLinkPage(dependencies)),
+    signedIn('/salir', makeOperatorSignOutPage(dependencies)),
+    signedIn('/registros', makeRegistersPage(dependencies), { menu: 'Registros' }),
+    signedIn('/registros/{registro}', makeRegisterPage(dependencies)),
+    signedIn('/publicaciones/{id}', makePublicationPage(dependencies)),
+    signedIn('/publicaciones/{id}/controles/{control}', makeGatePage(dependencies)),
+    signedIn('/publicaciones/{id}/rechazos', makeRejectsPage(dependencies)),
+    signedIn('/ediciones/{registro}/{numero}', makeEditionPage(dependencies)),
+    signedIn('/ediciones/{registro}/{numero}/cambios', makeChangesPage(dependencies)),
+    signedIn('/ediciones/{registro}/{numero}/cambios/{ruc}', makeEvidencePage(dependencies)),
+    signedIn('/ediciones/{registro}/{numero}/deshacer', makeRevertPage(dependencies)),
+    signedIn('/auditoria', makeAuditPage(dependencies), { menu: 'Auditoría' }),
+    signedIn('/operadores', makeOperatorsPage(dependencies), { menu: 'Operadores' }),
+  ];
+}
