@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient, type Queryable } from '../../pipelines/runtime/postgres.ts';
 import { followPlan } from '../../pipelines/webhooks/pauses.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { watchPlan } from './callers.ts';
@@ -45,8 +45,8 @@ export async function listAccounts(pool: Pool, limit: number): Promise<Account[]
 }
 
 /** Returns null when the account does not exist. */
-export async function readAccount(pool: Pool, id: number): Promise<Account | null> {
-  const { rows } = await pool.query<AccountRow>(`SELECT ${accountColumns} FROM account a WHERE a.id = $1`, [id]);
+export async function readAccount(database: Queryable, id: number): Promise<Account | null> {
+  const { rows } = await database.query<AccountRow>(`SELECT ${accountColumns} FROM account a WHERE a.id = $1`, [id]);
   return rows[0] === undefined ? null : accountOf(rows[0]);
 }
 
@@ -63,29 +63,27 @@ function accountOf({ contracts, ...account }: AccountRow): Account {
 }
 
 /**
- * Gives the account another plan. Repeating the call changes nothing. Every API process sees the new plan within 5
+ * Gives the account another plan, in the caller's transaction. Repeating the call changes nothing. Every API process sees the new plan within 5
  * seconds. A plan without watch lists stops the account's webhooks. A plan with watch lists starts them again.
  * @returns false when the account does not exist
  */
-export function changePlan(pool: Pool, accountId: number, plan: string): Promise<boolean> {
-  return inTransaction(pool, async (client) => {
-    const { rows } = await client.query<{ watches: boolean }>(
-      `UPDATE account SET plan = $2 WHERE id = $1
-       RETURNING (SELECT rank FROM plan WHERE name = $2) >= (SELECT rank FROM plan WHERE name = $3) AS watches`,
-      [accountId, plan, watchPlan],
-    );
-    if (rows[0] === undefined) return false;
-    await followPlan(client, accountId, rows[0].watches);
-    return true;
-  });
+export async function changePlan(client: PoolClient, accountId: number, plan: string): Promise<boolean> {
+  const { rows } = await client.query<{ watches: boolean }>(
+    `UPDATE account SET plan = $2 WHERE id = $1
+     RETURNING (SELECT rank FROM plan WHERE name = $2) >= (SELECT rank FROM plan WHERE name = $3) AS watches`,
+    [accountId, plan, watchPlan],
+  );
+  if (rows[0] === undefined) return false;
+  await followPlan(client, accountId, rows[0].watches);
+  return true;
 }
 
 /**
  * Sets the mail address for notices about the account's webhooks. Null ends these mails. The call may be repeated.
  * @returns false when the account does not exist
  */
-export async function changeEmail(pool: Pool, accountId: number, email: string | null): Promise<boolean> {
-  const { rowCount } = await pool.query('UPDATE account SET email = $2 WHERE id = $1', [accountId, email]);
+export async function changeEmail(database: Queryable, accountId: number, email: string | null): Promise<boolean> {
+  const { rowCount } = await database.query('UPDATE account SET email = $2 WHERE id = $1', [accountId, email]);
   return rowCount === 1;
 }
 
@@ -98,35 +96,33 @@ export async function planNames(pool: Pool): Promise<string[]> {
 export type CreditOutcome = 'credited' | 'already_credited' | 'other_units' | 'no_account';
 
 /**
- * Adds prepaid units to an account. The call may be repeated, because one `reference` (of a purchase) adds its units
+ * Adds prepaid units to an account, in the caller's transaction. The call may be repeated, because one `reference` (of a purchase) adds its units
  * only once. A repeated reference with another number of units is refused. Every API process knows the new units within
  * 1 s.
  */
 export async function creditUnits(
-  pool: Pool,
+  client: PoolClient,
   accountId: number,
   units: number,
   reference: string,
 ): Promise<CreditOutcome> {
-  return inTransaction(pool, async (client) => {
-    const made = await client.query(
-      `INSERT INTO prepaid_credit (account_id, reference, units) SELECT id, $2, $3 FROM account WHERE id = $1
-       ON CONFLICT (account_id, reference) DO NOTHING`,
-      [accountId, reference, units],
+  const made = await client.query(
+    `INSERT INTO prepaid_credit (account_id, reference, units) SELECT id, $2, $3 FROM account WHERE id = $1
+     ON CONFLICT (account_id, reference) DO NOTHING`,
+    [accountId, reference, units],
+  );
+  if (made.rowCount === 0) {
+    const { rows } = await client.query<{ units: number }>(
+      'SELECT units FROM prepaid_credit WHERE account_id = $1 AND reference = $2',
+      [accountId, reference],
     );
-    if (made.rowCount === 0) {
-      const { rows } = await client.query<{ units: number }>(
-        'SELECT units FROM prepaid_credit WHERE account_id = $1 AND reference = $2',
-        [accountId, reference],
-      );
-      if (rows[0] === undefined) return 'no_account';
-      return rows[0].units === units ? 'already_credited' : 'other_units';
-    }
-    await client.query(
-      `INSERT INTO account_quota (account_id, prepaid) VALUES ($1, $2)
-       ON CONFLICT (account_id) DO UPDATE SET prepaid = account_quota.prepaid + EXCLUDED.prepaid`,
-      [accountId, units],
-    );
-    return 'credited';
-  });
+    if (rows[0] === undefined) return 'no_account';
+    return rows[0].units === units ? 'already_credited' : 'other_units';
+  }
+  await client.query(
+    `INSERT INTO account_quota (account_id, prepaid) VALUES ($1, $2)
+     ON CONFLICT (account_id) DO UPDATE SET prepaid = account_quota.prepaid + EXCLUDED.prepaid`,
+    [accountId, units],
+  );
+  return 'credited';
 }

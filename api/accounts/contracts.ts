@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
+import type { Pool, Queryable } from '../../pipelines/runtime/postgres.ts';
 
 /** The reference of a data-processing contract, and its first and last day in Lima. A null last day means no end. */
 export interface ContractDays {
@@ -29,7 +29,7 @@ export function contractInForce(contracts: readonly ContractDays[], today: strin
 
 /** Each call adds another contract. Returns the contract's id, or null when the account does not exist. */
 export async function addContract(
-  database: Pool | PoolClient,
+  database: Queryable,
   accountId: number,
   { reference, from, until }: ContractDays,
 ): Promise<number | null> {
@@ -59,8 +59,12 @@ export async function listContracts(pool: Pool, accountId: number | null, limit:
  * @returns null when the contract does not exist
  * @throws pg's error with SQLSTATE 23514 when the last day is before the first day
  */
-export async function endContract(pool: Pool, id: number, lastDay: string | null): Promise<Contract | null> {
-  const { rows } = await pool.query<Contract>(
+export async function endContract(
+  database: Queryable,
+  id: number,
+  lastDay: string | null,
+): Promise<Contract | null> {
+  const { rows } = await database.query<Contract>(
     `UPDATE data_contract
      SET until_day = coalesce($2, until_day),
          ended_at = CASE WHEN $2::date IS NULL THEN coalesce(ended_at, now()) ELSE ended_at END

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Pool } from '../../pipelines/runtime/postgres.ts';
+import type { Pool, Queryable } from '../../pipelines/runtime/postgres.ts';
 
 /**
  * A token is `pad_live_<id>_<secret>`. The id finds the token's row, which has only the SHA-256 of the secret. A plain
@@ -24,13 +24,13 @@ export function secretMatches(secret: string, storedSha256: Buffer): boolean {
  * @returns null when the account does not exist
  */
 export async function createToken(
-  pool: Pool,
+  database: Queryable,
   accountId: number,
   name: string | null = null,
 ): Promise<{ id: string; token: string } | null> {
   const id = randomBytes(8).toString('hex');
   const secret = randomBytes(24).toString('hex');
-  const { rowCount } = await pool.query(
+  const { rowCount } = await database.query(
     'INSERT INTO token (id, account_id, secret_sha256, name) SELECT $1, id, $3, $4 FROM account WHERE id = $2',
     [id, accountId, sha256(secret), name],
   );
@@ -61,8 +61,8 @@ export async function listTokens(pool: Pool, accountId: number | null, limit: nu
  * Revokes a token. Every API process refuses the token within 5 seconds. The call may be repeated.
  * @returns the time of the first revocation, or null when the token does not exist
  */
-export async function revokeToken(pool: Pool, id: string): Promise<Date | null> {
-  const { rows } = await pool.query<{ revoked_at: Date }>(
+export async function revokeToken(database: Queryable, id: string): Promise<Date | null> {
+  const { rows } = await database.query<{ revoked_at: Date }>(
     'UPDATE token SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING revoked_at',
     [id],
   );

@@ -69,11 +69,12 @@ export function fill<Schema extends z.ZodObject>(
 
 /**
  * Returns the texts of a refusal: beside the fields it names, or above the page. What is no refusal of input is thrown
- * on, and so is 404: the page would be about a thing that the account does not have.
+ * on, and so is 404: the page would be about a thing that the account does not have. So is a form that may not be sent.
  * @param fields the names of the form's fields
  */
 export function errorsIn(error: unknown, fields: readonly string[]): Pick<Filled, 'errors' | 'problem'> {
   if (!(error instanceof ApiProblem) || error.status >= 500 || error.status === 404) throw error;
+  if (error.code === 'formulario_rechazado') throw error;
   const beside: [string, string][] = (error.extensions.errors ?? [])
     .filter(({ campo }) => fields.includes(campo))
     .map(({ campo, mensaje }) => [campo, sentence(mensaje)]);

@@ -1,17 +1,10 @@
 import { z } from 'zod';
-import {
-  changeEmail,
-  changePlan,
-  createAccount,
-  creditUnits,
-  listAccounts,
-  planNames,
-  readAccount,
-} from '../../api/accounts/accounts.ts';
+import { createAccount, listAccounts, planNames, readAccount } from '../../api/accounts/accounts.ts';
 import { listContracts } from '../../api/accounts/contracts.ts';
-import { createToken, listTokens, revokeToken } from '../../api/accounts/tokens.ts';
+import { listTokens } from '../../api/accounts/tokens.ts';
 import { readUse } from '../../api/metering/ledger.ts';
 import { monthOf } from '../../api/metering/minute-limits.ts';
+import { credit, issueToken, revokeTokenBy, setEmail, setPlan } from '../../api/operators/customers.ts';
 import { createLink } from '../../api/pages/sessions/links.ts';
 import { type Capability, capabilities, linkHours } from '../../schemas/http/account.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
@@ -146,7 +139,7 @@ function addChangeCommands(accounts: PadronCommand, context: CommandContext): vo
     .examples('accounts plan 1 empresa')
     .action(async (id: number, plan: string, options: OutputOptions) => {
       await checkPlan(context, plan);
-      if (!(await changePlan(context.pool(), id, plan))) throw noAccount(id);
+      if (!(await setPlan(context.pool(), context.actor(), id, plan, null))) throw noAccount(id);
       context.show(options, { id, plan }, `Account ${id} has the plan ${plan}.`);
     });
 
@@ -157,7 +150,7 @@ function addChangeCommands(accounts: PadronCommand, context: CommandContext): vo
     .argument('<address>', 'the mail address, or "none"', (text: string) => (text === 'none' ? null : emailOf(text)))
     .examples('accounts email 1 avisos@example.pe')
     .action(async (id: number, email: string | null, options: OutputOptions) => {
-      if (!(await changeEmail(context.pool(), id, email))) throw noAccount(id);
+      if (!(await setEmail(context.pool(), context.actor(), id, email, null))) throw noAccount(id);
       context.show(options, { id, email }, `Notices of account ${id} go to ${email ?? 'no mail address'}.`);
     });
 
@@ -170,7 +163,7 @@ function addChangeCommands(accounts: PadronCommand, context: CommandContext): vo
     .examples('accounts credit 1 5000 --reference F001-123')
     .action(async (id: number, units: number, options: OutputOptions & { reference: string }) => {
       const reference = filled(options.reference, '--reference');
-      const outcome = await creditUnits(context.pool(), id, units, reference);
+      const outcome = await credit(context.pool(), context.actor(), id, { units, reference });
       if (outcome === 'no_account') throw noAccount(id);
       if (outcome === 'other_units')
         throw new CommandError(`${reference} was credited with another number of look-ups.`, 'Give another reference.');
@@ -229,7 +222,7 @@ export function addTokensCommands(program: PadronCommand, context: CommandContex
     .examples('tokens create --account 1 --json')
     .action(async (options: OutputOptions & { account: number; name?: string }) => {
       const name = options.name === undefined ? null : filled(options.name, '--name');
-      const made = await createToken(context.pool(), options.account, name);
+      const made = await issueToken(context.pool(), context.actor(), options.account, null, name);
       if (made === null) throw noAccount(options.account);
       context.show(options, { token: made.token }, [made.token, 'Keep it: it is not shown again.']);
     });
@@ -255,7 +248,7 @@ export function addTokensCommands(program: PadronCommand, context: CommandContex
     .argument('<token>', 'the id of the token: the part after pad_live_ in its text, as `padron tokens list` shows it')
     .examples('tokens revoke 0123456789abcdef')
     .action(async (id: string, options: OutputOptions) => {
-      const at = await revokeToken(context.pool(), id);
+      const at = await revokeTokenBy(context.pool(), context.actor(), id, null);
       // The error does not repeat the argument, because it may be a whole token with its secret.
       if (at === null) throw new CommandError('There is no such token.', 'See the ids with: npx padron tokens list');
       context.show(options, { id, revoked_at: at }, `Token ${id} is revoked.`);

@@ -1,4 +1,5 @@
-import { addContract, type Contract, endContract, listContracts } from '../../api/accounts/contracts.ts';
+import { type Contract, listContracts } from '../../api/accounts/contracts.ts';
+import { finishContract, isBeforeFirstDay, openContract } from '../../api/operators/customers.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { checkDays, dayOf, filled, noAccount, type PadronCommand, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
@@ -21,7 +22,7 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
       const { from = limaDay(new Date()), until = null } = options;
       checkDays(from, until);
       const reference = filled(options.reference, '--reference');
-      const id = await addContract(context.pool(), options.account, { reference, from, until });
+      const id = await openContract(context.pool(), context.actor(), options.account, { reference, from, until });
       if (id === null) throw noAccount(options.account);
       const days = `from ${from}${until ? ` to ${until}` : ''}`;
       context.show(options, { id }, `Contract ${id} is added: ${reference}, ${days}.`);
@@ -46,7 +47,7 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
     .remarks('Every API process knows within 5 seconds.')
     .examples('contracts end 3', 'contracts end 3 --on 2026-12-31')
     .action(async (id: number, options: OutputOptions & { on?: string }) => {
-      const ended = await endContract(context.pool(), id, options.on ?? null).catch((error: unknown) => {
+      const ended = await finishContract(context.pool(), context.actor(), id, options.on ?? null, null).catch((error: unknown) => {
         if (!isBeforeFirstDay(error)) throw error;
         throw new CommandError(`Contract ${id} begins after ${options.on}.`, 'End it at once: leave --on out.');
       });
@@ -54,11 +55,6 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
         throw new CommandError(`There is no contract ${id}.`, 'See them with: npx padron contracts list');
       context.show(options, ended, contractLine(ended));
     });
-}
-
-/** 23514 is the SQLSTATE of a broken CHECK. The table's only CHECK is that no contract ends before it begins. */
-function isBeforeFirstDay(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '23514';
 }
 
 function contractLine({ id, account, reference, from, until, ended_at }: Contract): string {

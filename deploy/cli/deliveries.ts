@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { recoverBy } from '../../api/operators/deliveries.ts';
 import { temporalBlock } from '../../pipelines/runtime/config.ts';
 import { makeLazyTemporal, temporalAccess } from '../../pipelines/runtime/temporal.ts';
 import {
@@ -11,7 +12,6 @@ import {
 } from '../../pipelines/webhooks/backlog.ts';
 import { pageDeliveries } from '../../pipelines/webhooks/delivery-log.ts';
 import {
-  createRecovery,
   leftOut,
   maxRunningRecoveries,
   type RecoverableState,
@@ -195,7 +195,7 @@ async function recover(context: CommandContext, webhook: string, options: Recove
   const endpoint = await readEndpoint(context.pool(), webhook);
   if (endpoint === null || endpoint.deletedAt !== null)
     throw new CommandError(`There is no webhook ${webhook}.`, 'Ids start with wh_; deleted ones get nothing.');
-  const made = await createRecovery(context.pool(), webhook, { from, before, states, isSimulated: dryRun });
+  const made = await recoverBy(context.pool(), context.actor(), webhook, { from, before, states, isSimulated: dryRun });
   if (made === null)
     throw new CommandError(`${webhook} has ${maxRunningRecoveries} recoveries under way.`, 'Wait until one has ended.');
   const recovery = options.wait && !dryRun ? await followRecovery(context, made, options.timeout) : made;

@@ -205,3 +205,23 @@ export async function recordReconciliation(
     [register, edition, equal, rows, differences, JSON.stringify(detail)],
   );
 }
+
+/** A comparison of what is served with the archive. Days and times are as the database has them. */
+export interface PastReconciliation extends Reconciliation {
+  id: number;
+  checked_at: Date;
+}
+
+/** Returns the last comparisons of a register, or of all, the newest first. */
+export async function listReconciliations(
+  database: Queryable,
+  register: RegisterName | null,
+  maxRows: number,
+): Promise<PastReconciliation[]> {
+  const { rows } = await database.query<PastReconciliation>(
+    `SELECT id, register, edition, checked_at, equal, rows, differences, detail FROM reconciliation
+     WHERE $1::text IS NULL OR register = $1 ORDER BY id DESC LIMIT $2`,
+    [register, maxRows],
+  );
+  return rows;
+}

@@ -84,3 +84,28 @@ export async function readEndpoint(pool: Pool, webhookId: string): Promise<Endpo
   );
   return rows[0] ?? null;
 }
+
+/** A paused webhook, and why. Its URL is left out, because it may hold a secret of the customer. */
+export interface PausedWebhook {
+  webhookId: string;
+  accountId: number;
+  account: string;
+  /** Who paused it. Null if the plan no longer includes watching. */
+  pausedBy: string | null;
+  failuresInARow: number;
+  firstFailureAt: Date | null;
+  held: number;
+}
+
+/** Returns the paused webhooks, those with the most held deliveries first. */
+export async function pausedWebhooks(pool: Pool, maxWebhooks: number): Promise<PausedWebhook[]> {
+  const { rows } = await pool.query<PausedWebhook>(
+    `SELECT w.id AS "webhookId", w.account_id AS "accountId", a.name AS account, w.pausado_por AS "pausedBy",
+       w.fallos_consecutivos AS "failuresInARow", w.primer_fallo_at AS "firstFailureAt", h.held
+     FROM webhook w JOIN account a ON a.id = w.account_id CROSS JOIN LATERAL (
+       SELECT count(*) AS held FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS h
+     WHERE w.estado = 'pausado' AND w.deleted_at IS NULL ORDER BY h.held DESC, w.id LIMIT $1`,
+    [maxWebhooks],
+  );
+  return rows;
+}

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { startRepeating } from '../runtime/lifecycle.ts';
 import type { Logger } from '../runtime/log.ts';
-import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient, type Queryable } from '../runtime/postgres.ts';
 import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 
@@ -69,26 +69,43 @@ const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado =
  * @returns null if the webhook already has `maxRunningRecoveries` running recoveries
  */
 export function createRecovery(pool: Pool, webhookId: string, wanted: NewRecovery): Promise<Recovery | null> {
-  return inTransaction(pool, async (client) => {
-    await client.query('SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE', [webhookId]);
-    const standing = await client.query<{ running: number; now: string; until: string }>(
-      `SELECT count(*) AS running, now()::text AS now,
-         coalesce($2::timestamptz - interval '1 microsecond', now())::text AS until
-       FROM recovery WHERE webhook_id = $1 AND estado = 'en_curso'`,
-      [webhookId, wanted.before],
-    );
-    const { running, now, until } = standing.rows[0]!;
-    if (!wanted.isSimulated && running >= maxRunningRecoveries) return null;
-    const id = `re_${randomBytes(16).toString('hex')}`;
-    const { rows } = await client.query<Recovery>(
-      `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, created_at, estado, finished_at, total)
-       SELECT $6, $1, $2::timestamptz, $3::timestamptz, $4::text[], $5::timestamptz, $7::text,
-         CASE WHEN $7 = 'simulada' THEN now() END, (SELECT count(*) FROM delivery WHERE ${recovered})
-       RETURNING ${columns}`,
-      [webhookId, wanted.from, until, wanted.states, now, id, wanted.isSimulated ? 'simulada' : 'en_curso'],
-    );
-    return rows[0]!;
-  });
+  return inTransaction(pool, (client) => createRecoveryIn(client, webhookId, wanted));
+}
+
+/** Does the same in the caller's transaction. */
+export async function createRecoveryIn(
+  client: PoolClient,
+  webhookId: string,
+  wanted: NewRecovery,
+): Promise<Recovery | null> {
+  await client.query('SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE', [webhookId]);
+  const standing = await client.query<{ running: number; now: string; until: string }>(
+    `SELECT count(*) AS running, now()::text AS now,
+       coalesce($2::timestamptz - interval '1 microsecond', now())::text AS until
+     FROM recovery WHERE webhook_id = $1 AND estado = 'en_curso'`,
+    [webhookId, wanted.before],
+  );
+  const { running, now, until } = standing.rows[0]!;
+  if (!wanted.isSimulated && running >= maxRunningRecoveries) return null;
+  const id = `re_${randomBytes(16).toString('hex')}`;
+  const { rows } = await client.query<Recovery>(
+    `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, created_at, estado, finished_at, total)
+     SELECT $6, $1, $2::timestamptz, $3::timestamptz, $4::text[], $5::timestamptz, $7::text,
+       CASE WHEN $7 = 'simulada' THEN now() END, (SELECT count(*) FROM delivery WHERE ${recovered})
+     RETURNING ${columns}`,
+    [webhookId, wanted.from, until, wanted.states, now, id, wanted.isSimulated ? 'simulada' : 'en_curso'],
+  );
+  return rows[0]!;
+}
+
+/** Returns the last recoveries of a webhook, or of all, those that run first. Counts alone (`simulada`) are left out. */
+export async function listLastRecoveries(pool: Pool, webhookId: string | null, limit: number): Promise<Recovery[]> {
+  const { rows } = await pool.query<Recovery>(
+    `SELECT ${columns} FROM recovery WHERE estado <> 'simulada' AND ($1::text IS NULL OR webhook_id = $1)
+     ORDER BY estado = 'en_curso' DESC, created_at DESC, id LIMIT $2`,
+    [webhookId, limit],
+  );
+  return rows;
 }
 
 export async function readRecovery(pool: Pool, webhookId: string, id: string): Promise<Recovery | null> {
@@ -121,8 +138,8 @@ export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): 
  * Stops a recovery. Deliveries that it made due before are still sent. A repeat changes nothing. Returns false if the
  * webhook has no such recovery.
  */
-export async function cancelRecovery(pool: Pool, webhookId: string, id: string): Promise<boolean> {
-  const { rowCount } = await pool.query(
+export async function cancelRecovery(database: Queryable, webhookId: string, id: string): Promise<boolean> {
+  const { rowCount } = await database.query(
     `UPDATE recovery SET finished_at = CASE WHEN estado = 'en_curso' THEN now() ELSE finished_at END,
        estado = CASE WHEN estado = 'en_curso' THEN 'cancelada' ELSE estado END
      WHERE webhook_id = $1 AND id = $2`,

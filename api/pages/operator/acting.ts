@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { DecisionError } from '../../../pipelines/editions/decisions.ts';
 import { inTransaction, type Pool, type PoolClient } from '../../../pipelines/runtime/postgres.ts';
 import type { Actor } from '../../operators/audit.ts';
-import type { OperatorSession } from '../../operators/sessions.ts';
+import { freshMinutes, type OperatorSession } from '../../operators/sessions.ts';
 import { ApiProblem, notFound } from '../../problems.ts';
 import { form, type Page, type PageForm, type Redirect, type SessionRequest, type View } from '../page.ts';
 import { refusedForm } from '../sessions/form-tokens.ts';
@@ -60,6 +60,16 @@ const refusals: Readonly<Record<DecisionError['code'], string>> = {
   already_corrected: 'La edición ya se deshizo, o está por deshacerse.',
   not_correctable: 'La edición escribió filas que no tenían nada antes: no hay a qué volver.',
 };
+
+/**
+ * Refuses an act that shows a secret in an old session, which somebody else may have found open.
+ * @throws ApiProblem parametro_invalido
+ */
+export function requireFresh({ session }: Pick<OperatorRequest, 'session'>, now: Date): void {
+  if (now.getTime() - session.startedAt.getTime() <= freshMinutes * 60_000) return;
+  const remedy = 'Pida otro enlace y entre de nuevo';
+  throw new ApiProblem('parametro_invalido', `${remedy}: su sesión empezó hace más de ${freshMinutes} minutos.`);
+}
 
 /** Returns the number in a path, or refuses the path as unknown. @throws ApiProblem recurso_no_encontrado */
 export function numberIn(text: string | undefined, what: string): number {

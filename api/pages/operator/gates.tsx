@@ -57,8 +57,9 @@ function figure(gate: string, value: Gate['value']): string {
 export function marginOf({ gate, value, limit, passed }: Pick<Gate, 'gate' | 'value' | 'limit' | 'passed'>): string {
   if (typeof value !== 'number' || typeof limit !== 'number') return '—';
   const left = isFloor(gate) ? value - limit : limit - value;
-  const size = isCount(gate) ? number(Math.abs(left)) : `${points.format(Math.abs(left) * 100)} puntos`;
-  if (left >= 0) return `quedan ${size}`;
+  const figure = isCount(gate) ? number(Math.abs(left)) : points.format(Math.abs(left) * 100);
+  const size = isCount(gate) ? figure : `${figure} ${figure === '1' ? 'punto' : 'puntos'}`;
+  if (left >= 0) return `${figure === '1' ? 'queda' : 'quedan'} ${size}`;
   return passed ? `pasa ${size} del límite, con pocos casos` : `pasa ${size} del límite`;
 }
 

@@ -62,6 +62,9 @@ export function makeRegisterPage({ pool, now, wakePublish }: Dependencies): Oper
             </p>
             <h1>{registerTitles[register]}</h1>
             <RegisterFacts row={row} />
+            <p>
+              <Link to={`/registros/${register}/historia`}>Cambios, rechazos y duraciones por edición</Link>
+            </p>
             {mayDecide(request) && <Pause row={row} />}
             <h2>Publicaciones</h2>
             <Publications publications={publications} label="Publicaciones del registro" />

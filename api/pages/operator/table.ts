@@ -4,7 +4,12 @@ import { anyone, type PageRow, signedIn } from '../page.ts';
 import type { Face } from '../surroundings.ts';
 import { makeAuditPage } from './audit.tsx';
 import { makeChangesPage, makeEvidencePage } from './changes.tsx';
+import { makeCustomerPage } from './customers/customer.tsx';
+import { makeCustomersPage } from './customers/list.tsx';
+import { makeBacklogPage } from './deliveries/backlog.tsx';
+import { makeEndpointPage } from './deliveries/endpoint.tsx';
 import { makeEditionPage } from './edition.tsx';
+import { makeHistoryPage } from './history.tsx';
 import { makeOperatorsPage } from './operators.tsx';
 import { makeGatePage, makePublicationPage } from './publication.tsx';
 import { makeRegisterPage } from './register.tsx';
@@ -12,6 +17,7 @@ import { makeRegistersPage } from './registers.tsx';
 import { makeRejectsPage } from './rejects.tsx';
 import { makeRevertPage } from './revert.tsx';
 import { makeLinkPage, makeOperatorSignInPage, makeOperatorSignOutPage } from './sign-in.tsx';
+import { makeVerificationsPage } from './verifications.tsx';
 
 /** What stands around the pages of the operators' listener. */
 export const operatorFace: Face = {
@@ -32,6 +38,7 @@ export function makeOperatorPages(dependencies: OperatorDependencies): readonly 
     signedIn('/salir', makeOperatorSignOutPage(dependencies)),
     signedIn('/registros', makeRegistersPage(dependencies), { menu: 'Registros' }),
     signedIn('/registros/{registro}', makeRegisterPage(dependencies)),
+    signedIn('/registros/{registro}/historia', makeHistoryPage(dependencies)),
     signedIn('/publicaciones/{id}', makePublicationPage(dependencies)),
     signedIn('/publicaciones/{id}/controles/{control}', makeGatePage(dependencies)),
     signedIn('/publicaciones/{id}/rechazos', makeRejectsPage(dependencies)),
@@ -39,6 +46,11 @@ export function makeOperatorPages(dependencies: OperatorDependencies): readonly 
     signedIn('/ediciones/{registro}/{numero}/cambios', makeChangesPage(dependencies)),
     signedIn('/ediciones/{registro}/{numero}/cambios/{ruc}', makeEvidencePage(dependencies)),
     signedIn('/ediciones/{registro}/{numero}/deshacer', makeRevertPage(dependencies)),
+    signedIn('/verificaciones', makeVerificationsPage(dependencies), { menu: 'Verificaciones' }),
+    signedIn('/entregas', makeBacklogPage(dependencies), { menu: 'Entregas' }),
+    signedIn('/entregas/{webhook}', makeEndpointPage(dependencies)),
+    signedIn('/clientes', makeCustomersPage(dependencies), { menu: 'Clientes' }),
+    signedIn('/clientes/{id}', makeCustomerPage(dependencies)),
     signedIn('/auditoria', makeAuditPage(dependencies), { menu: 'Auditoría' }),
     signedIn('/operadores', makeOperatorsPage(dependencies), { menu: 'Operadores' }),
   ];

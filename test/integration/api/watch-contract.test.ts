@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { changePlan } from '../../../api/accounts/accounts.ts';
+import { setPlan } from '../../../api/operators/customers.ts';
 import { listAnswer, membersAddedAnswer } from '../../../schemas/http/lists.ts';
 import { createdWebhookAnswer, noticesAnswer, webhookAnswer } from '../../../schemas/http/webhooks.ts';
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { insertList, writeChanges } from '../../support/watch/events.ts';
+
+/** Who acts in these tests. */
+const operator = { name: 'prueba', way: 'command' } as const;
 
 // Probes the contract of the watch routes for gaps.
 const watch = '/id/v1/watch';
@@ -195,7 +198,7 @@ test('a plan that no longer includes watching is shown as the cause of the pause
   const by = await makeCaller(around.pool, around.api.url);
   await insertList(around.pool, by);
   await by.request(`${watch}/webhooks`, { method: 'POST', json: { url: publicUrl } });
-  await changePlan(around.pool, by.accountId, 'micro');
+  await setPlan(around.pool, operator, by.accountId, 'micro', null);
   const notices = noticesAnswer.parse(await (await by.request(`${watch}/avisos`)).json());
   expect(notices.data).toMatchObject([{ aviso: 'webhook.pausado', detalle: { causa: 'plan' } }]);
 });

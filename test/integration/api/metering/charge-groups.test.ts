@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
-import { creditUnits } from '../../../../api/accounts/accounts.ts';
+import { credit } from '../../../../api/operators/customers.ts';
 import { startRemovingExpired } from '../../../../api/expired.ts';
 import { maxQueued } from '../../../../api/metering/charge-groups.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
@@ -8,6 +8,9 @@ import type { Payer } from '../../../../api/metering/meter.ts';
 import { monthOf } from '../../../../api/metering/minute-limits.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { expectUsedOf, type MeterProcess, makePayer, meterScene, refusalOf } from '../../../support/api/meters.ts';
+
+/** Who acts in these tests. */
+const operator = { name: 'prueba', way: 'command' } as const;
 
 const scene = meterScene();
 const { processes } = scene;
@@ -93,7 +96,7 @@ test('accounts whose rows stay locked leave connections to the others', async ()
 
 test('what leases of the last release have spent is added to the totals once, ten minutes after they lapsed', async () => {
   const payer = await makePayer(scene.pool, 100);
-  await creditUnits(scene.pool, payer.accountId, 50, 'F001-7');
+  await credit(scene.pool, operator, payer.accountId, { units: 50, reference: 'F001-7' });
   const lease = (purse: string, month: string, spent: number, age: string) =>
     scene.pool.query(
       `INSERT INTO quota_lease (id, account_id, month, purse, granted, spent, settled, expires_at)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { creditUnits } from '../../../../api/accounts/accounts.ts';
+import { credit } from '../../../../api/operators/customers.ts';
 import { createToken } from '../../../../api/accounts/tokens.ts';
 import { restMs } from '../../../../api/metering/charge-groups.ts';
 import { freshMs } from '../../../../api/metering/meter.ts';
@@ -18,6 +18,9 @@ import {
 } from '../../../support/api/process.ts';
 import { type Surroundings, startSurroundings } from '../../../support/api/surroundings.ts';
 import { insertEdition, insertTaxpayers, untilCatalogueIsRead } from '../../../support/registers/served-register.ts';
+
+/** Who acts in these tests. */
+const operator = { name: 'prueba', way: 'command' } as const;
 
 const quota = 10_000;
 const quotaOfKilled = 1_000;
@@ -126,7 +129,7 @@ test('the minute limit counts every route at every process; then 429 with the se
 test('cuenta: plan, quota, contract, limits; kept nowhere', async () => {
   const contract = { reference: 'CTD-7', from: '2020-01-01', until: null };
   const caller = await makeCaller(around.pool, apis[0]!.url, { plan: 'micro', contract });
-  await creditUnits(around.pool, caller.accountId, 25, 'F001-1');
+  await credit(around.pool, operator, caller.accountId, { units: 25, reference: 'F001-1' });
   const response = await caller.request('/id/v1/cuenta');
   expect(response.headers.get('cache-control')).toBe('no-store');
   const { data } = accountAnswer.parse(await response.json());

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { creditUnits } from '../../../../api/accounts/accounts.ts';
 import { readDailyUse } from '../../../../api/metering/daily-use.ts';
+import { credit } from '../../../../api/operators/customers.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
 import { freshMs, type Payer, servedUnchargedMs } from '../../../../api/metering/meter.ts';
 import { monthOf, secondsUntil, systemClock } from '../../../../api/metering/minute-limits.ts';
@@ -16,6 +16,9 @@ import {
   startMeter,
 } from '../../../support/api/meters.ts';
 import { makeTcpProxy } from '../../../support/engines/tcp-proxy.ts';
+
+/** Who acts in these tests. */
+const operator = { name: 'prueba', way: 'command' } as const;
 
 const scene = meterScene();
 const { processes, running } = scene;
@@ -106,9 +109,9 @@ test('what is left of the month is known before anything is charged, and writes 
 
 test('the prepaid balance is drawn after the quota, by a batch over both; new units count at once', async () => {
   const payer = await makePayer(scene.pool, 50);
-  expect(await creditUnits(scene.pool, payer.accountId, 30, 'F001-1')).toBe('credited');
-  expect(await creditUnits(scene.pool, payer.accountId, 30, 'F001-1')).toBe('already_credited');
-  expect(await creditUnits(scene.pool, payer.accountId, 31, 'F001-1')).toBe('other_units');
+  expect(await credit(scene.pool, operator, payer.accountId, { units: 30, reference: 'F001-1' })).toBe('credited');
+  expect(await credit(scene.pool, operator, payer.accountId, { units: 30, reference: 'F001-1' })).toBe('already_credited');
+  expect(await credit(scene.pool, operator, payer.accountId, { units: 31, reference: 'F001-1' })).toBe('other_units');
   const [one, other] = processes(2) as [MeterProcess, MeterProcess];
   await one.meter.charge(payer, 55);
   await vi.waitFor(async () => {
@@ -117,7 +120,7 @@ test('the prepaid balance is drawn after the quota, by a batch over both; new un
   const { charged, refusal } = await chargeAll(other, payer);
   expect(charged).toBe(25);
   expect(Number(refusal.headers['Retry-After'])).toBe(secondsOfMonth());
-  await creditUnits(scene.pool, payer.accountId, 7, 'F001-2');
+  await credit(scene.pool, operator, payer.accountId, { units: 7, reference: 'F001-2' });
   await sleep(freshMs);
   await other.meter.requireUnits(payer, 7);
   expect((await chargeAll(other, payer)).charged).toBe(7);
@@ -125,13 +128,13 @@ test('the prepaid balance is drawn after the quota, by a batch over both; new un
 
 test('the quota begins anew at midnight in Lima; a look-up counts in the month of its answer, prepaid units stay', async () => {
   const payer = await makePayer(scene.pool, 10);
-  await creditUnits(scene.pool, payer.accountId, 5, 'F001-9');
+  await credit(scene.pool, operator, payer.accountId, { units: 5, reference: 'F001-9' });
   let wallMs = Date.parse('2027-01-01T04:59:59.000Z');
   const [one] = processes(1, { ...systemClock, wallMs: () => wallMs }) as [MeterProcess];
   expect((await chargeAll(one, payer)).charged).toBe(15);
   const december = await refusalOf(one.meter.requireUnits(payer, 1));
   expect(december.headers['Retry-After']).toBe('1');
-  await creditUnits(scene.pool, payer.accountId, 5, 'F001-10');
+  await credit(scene.pool, operator, payer.accountId, { units: 5, reference: 'F001-10' });
   await sleep(freshMs);
   await one.meter.requireUnits(payer, 2);
   await one.meter.charge(payer, 1);

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
-import { changePlan } from '../../../../api/accounts/accounts.ts';
+import { setPlan } from '../../../../api/operators/customers.ts';
 import { makeWebhookSecret, sealSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { discardHeldByPlan, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { createWebhook } from '../../../../pipelines/webhooks/webhooks.ts';
 import { batchOf, change, keyRing, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
+
+/** Who acts in these tests. */
+const operator = { name: 'prueba', way: 'command' } as const;
 
 const ruc = '20990000019';
 let harness: WatchHarness;
@@ -40,15 +43,15 @@ const standing = async (id: string) =>
 it('without the plan old and new deliveries are held; with it again all of them are due, in order', async () => {
   const id = await webhook();
   await announce();
-  await changePlan(harness.pool, account, 'micro');
+  await setPlan(harness.pool, operator, account, 'micro', null);
   await announce();
   expect(await states(id)).toEqual(['retenida', 'retenida']);
   expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: null });
   expect(await resumeWebhook(harness.pool, id)).toEqual({ resumed: false, released: 0 });
   // Another plan without watching, and the same plan again, change nothing.
-  await changePlan(harness.pool, account, 'free');
+  await setPlan(harness.pool, operator, account, 'free', null);
   expect(await states(id)).toEqual(['retenida', 'retenida']);
-  await changePlan(harness.pool, account, 'empresa');
+  await setPlan(harness.pool, operator, account, 'empresa', null);
   expect(await states(id)).toEqual(['pendiente', 'pendiente']);
   expect(await standing(id)).toEqual({ estado: 'activo', pausado_por: null });
   const { rows } = await harness.pool.query(
@@ -56,7 +59,7 @@ it('without the plan old and new deliveries are held; with it again all of them 
     [id],
   );
   expect(rows).toEqual([{ due: true }]);
-  await changePlan(harness.pool, account, 'crecimiento');
+  await setPlan(harness.pool, operator, account, 'crecimiento', null);
   const notices = await harness.pool.query(
     `SELECT kind, detail->>'causa' AS causa FROM notice WHERE webhook_id = $1 ORDER BY id`,
     [id],
@@ -70,9 +73,9 @@ it('without the plan old and new deliveries are held; with it again all of them 
 it('a webhook that its owner had paused stays paused when the plan comes back', async () => {
   const id = await webhook();
   await pauseWebhook(harness.pool, id, 'cliente');
-  await changePlan(harness.pool, account, 'free');
+  await setPlan(harness.pool, operator, account, 'free', null);
   await announce();
-  await changePlan(harness.pool, account, 'crecimiento');
+  await setPlan(harness.pool, operator, account, 'crecimiento', null);
   expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: 'cliente' });
   expect(await resumeWebhook(harness.pool, id)).toEqual({ resumed: true, released: 1 });
 });
@@ -87,9 +90,9 @@ it('a webhook made by a caller whose plan has just changed is held like the othe
       'crecimiento',
     );
   expect(await make('wh_before')).toMatchObject({ ok: true, webhook: { estado: 'activo' } });
-  await changePlan(harness.pool, account, 'micro');
+  await setPlan(harness.pool, operator, account, 'micro', null);
   expect(await make('wh_after')).toMatchObject({ ok: true, webhook: { estado: 'pausado', pausado_por: null } });
-  await changePlan(harness.pool, account, 'empresa');
+  await setPlan(harness.pool, operator, account, 'empresa', null);
   expect(await standing('wh_after')).toEqual({ estado: 'activo', pausado_por: null });
 });
 
@@ -97,7 +100,7 @@ it("deliveries held for 30 days because of the plan are discarded; younger ones 
   const id = await webhook();
   await announce();
   await announce();
-  await changePlan(harness.pool, account, 'micro');
+  await setPlan(harness.pool, operator, account, 'micro', null);
   const back = (column: string, table: string, where: string, days: number) =>
     harness.pool.query(`UPDATE ${table} SET ${column} = now() - make_interval(days => $2) WHERE ${where} = $1`, [
       id,
@@ -111,6 +114,6 @@ it("deliveries held for 30 days because of the plan are discarded; younger ones 
   expect(await discardHeldByPlan(harness.pool, 30)).toBe(2);
   expect(await states(id)).toEqual(['descartada', 'descartada', 'retenida']);
   expect(await discardHeldByPlan(harness.pool, 30)).toBe(0);
-  await changePlan(harness.pool, account, 'crecimiento');
+  await setPlan(harness.pool, operator, account, 'crecimiento', null);
   expect(await states(id)).toEqual(['descartada', 'descartada', 'pendiente']);
 });

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { listActs } from '../../api/operators/audit.ts';
+import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { type FreshDatabase, migratedDatabase } from '../support/engines/isolation.ts';
+import { expectGoodLooks, useBrowser } from '../support/pages/browser.ts';
+import { acme, bravo, makeOperatorScene, type OperatorScene, person } from '../support/pages/operator-scene.ts';
+import { linkFor, type OperatorSite, operatorVisitor, startOperatorSite } from '../support/pages/operators.ts';
+
+// What operators do in their console.
+
+const browser = useBrowser();
+let database: FreshDatabase;
+let pool: Pool;
+let site: OperatorSite;
+let scene: OperatorScene;
+beforeAll(async () => {
+  database = await migratedDatabase(inject('endpoints'));
+  pool = makePool(database.DATABASE_URL, 'test', 4);
+  scene = await makeOperatorScene(pool);
+  site = await startOperatorSite({ pool, archive: scene.archive });
+});
+afterAll(async () => {
+  await site?.stop();
+  scene?.close();
+  await pool?.end();
+  await database?.drop();
+});
+
+test('an empty installation: every page says that there is nothing yet', async (context) => {
+  const fresh = await migratedDatabase(inject('endpoints'));
+  const none = makePool(fresh.DATABASE_URL, 'test', 2);
+  const empty = await startOperatorSite({ pool: none });
+  onTestFinished(async () => {
+    await empty.stop();
+    await none.end();
+    await fresh.drop();
+  });
+  const page = await browser.open(context);
+  await page.goto(empty.url);
+  await expectGoodLooks(page, 'operadores-entrar');
+  const link = await linkFor(none, 'Ana Ruiz', 'decider');
+  await page.goto(`${empty.url}${link}`);
+  await expectGoodLooks(page, 'operadores-enlace');
+  await page.click('main button');
+  expect(page.url()).toBe(`${empty.url}/registros`);
+  for (const path of [
+    '/registros',
+    '/registros/padron_reducido',
+    '/registros/padron_reducido/historia',
+    '/verificaciones',
+    '/entregas',
+    '/clientes',
+    '/operadores',
+  ]) {
+    await page.goto(`${empty.url}${path}`);
+    await expectGoodLooks(page, `operadores-vacio${path.replaceAll('/', '-')}`);
+  }
+  await page.goto(`${empty.url}${link}`);
+  expect(await page.textContent('h1')).toBe('El enlace no sirve');
+  await expectGoodLooks(page, 'operadores-enlace-usado');
+});
+
+test('from what waits to the gates, the notices that approving would send, and the decision', async (context) => {
+  const page = await browser.open(context);
+  await page.goto(`${site.url}${await linkFor(pool, 'Ana Ruiz', 'decider')}`);
+  await page.click('main button');
+  await expectGoodLooks(page, 'operadores-registros');
+  await page.click('.waiting a');
+  expect(await page.textContent('main')).toContain('pasa 19 puntos del límite');
+  expect(await page.textContent('main')).toContain('Avisos que enviaría al aprobarla');
+  expect(await page.textContent('table:has-text("Cliente")')).toContain('ruc.estado_cambiado');
+  await expectGoodLooks(page, 'operadores-cuarentena');
+  await page.click('text=Filas cambiadas de empresas >> nth=-1');
+  expect(await page.locator('svg rect').count()).toBe(4);
+  await expectGoodLooks(page, 'operadores-control');
+  await page.goBack();
+  await page.getByLabel('Motivo').first().fill('  ');
+  await page.locator('form:has(button:text-is("Aprobar"))').evaluate('(form) => { form.noValidate = true; }');
+  await page.click('button:text-is("Aprobar")');
+  expect(await page.textContent('.error')).toBe('Es obligatorio.');
+  await expectGoodLooks(page, 'operadores-cuarentena-error');
+  await page.getByLabel('Motivo').first().fill('Depuración anual, avisada por la SUNAT');
+  await page.click('button:text-is("Aprobar")');
+  expect(await page.textContent('[role=status]')).toContain('Aprobada');
+  await expectGoodLooks(page, 'operadores-aprobada');
+  expect(site.woken).toEqual(['padron_reducido']);
+  const [act] = await listActs(pool, { subject: `publication ${scene.quarantined}`, before: null }, 1);
+  expect(act).toMatchObject({
+    ...{ who: 'Ana Ruiz', way: 'console', act: 'publications approve' },
+    reason: 'Depuración anual, avisada por la SUNAT',
+    ...{ before: { state: 'en_cuarentena' }, after: { state: 'descargada', decided_by: 'Ana Ruiz' } },
+  });
+  await page.goto(`${site.url}/auditoria`);
+  await expectGoodLooks(page, 'operadores-auditoria');
+});
+
+test('from an edition’s changes down to a company and both lines, and what undoing would leave', async (context) => {
+  const page = await browser.open(context);
+  await page.goto(`${site.url}${await linkFor(pool, 'Ana Ruiz', 'decider')}`);
+  await page.click('main button');
+  await page.goto(`${site.url}/registros/padron_reducido`);
+  await expectGoodLooks(page, 'operadores-registro');
+  await page.goto(`${site.url}/registros/padron_reducido/historia`);
+  await expectGoodLooks(page, 'operadores-historia');
+  await page.goto(`${site.url}/ediciones/padron_reducido/2`);
+  await expectGoodLooks(page, 'operadores-edicion');
+  await page.click('tr:has-text("estado") a');
+  expect(await page.textContent('main')).toContain('SUSPENSION TEMPORAL');
+  await expectGoodLooks(page, 'operadores-cambios');
+  await page.click(`text=${acme}`);
+  const codes = await page.locator('.code-box').allTextContents();
+  expect(codes[0]).toContain(`${acme}|PRIMERA EMPRESA S.A.|ACTIVO|`);
+  expect(codes[1]).toContain(`${acme}|PRIMERA EMPRESA S.A.|SUSPENSION TEMPORAL|`);
+  await expectGoodLooks(page, 'operadores-evidencia');
+  await page.goto(`${site.url}/ediciones/padron_reducido/2/deshacer`);
+  expect(await page.textContent('main')).toContain('Cambió otra vez después');
+  await expectGoodLooks(page, 'operadores-deshacer');
+  await page.getByLabel('Motivo').fill('Nombres de otro archivo');
+  await page.click('button:text-is("Deshacer la edición")');
+  expect(await page.textContent('[role=status]')).toContain('Se pidió deshacerla');
+  await expectGoodLooks(page, 'operadores-edicion-deshecha');
+});
+
+test('deliveries and a customer: what is paused and why, a plan, a credit, a token that is shown once', async (context) => {
+  await pool.query(`UPDATE webhook SET estado = 'pausado', pausado_por = 'respuesta_410' WHERE id = $1`, [scene.webhook]);
+  const page = await browser.open(context);
+  await page.goto(`${site.url}${await linkFor(pool, 'Ana Ruiz', 'decider')}`);
+  await page.click('main button');
+  await page.goto(`${site.url}/entregas`);
+  expect(await page.textContent('main')).toContain('Respondió 410');
+  await expectGoodLooks(page, 'operadores-entregas');
+  await page.click(`text=${scene.webhook}`);
+  await expectGoodLooks(page, 'operadores-webhook');
+  await page.goto(`${site.url}/clientes`);
+  await expectGoodLooks(page, 'operadores-clientes');
+  await page.goto(`${site.url}/clientes/${scene.customer}`);
+  await page.click('summary:has-text("Plan, correo")');
+  await page.getByLabel('Plan', { exact: true }).selectOption('empresa');
+  await page.locator('form:has(select) input[name=motivo]').fill('Contrato nuevo');
+  await page.click('button:text-is("Cambiar") >> nth=0');
+  expect(await page.textContent('[role=status]')).toContain('El plan cambió');
+  await page.click('summary:has-text("Hacer un token")');
+  await page.locator('form:has(button:text-is("Hacer un token")) input[name=motivo]').fill('El anterior se filtró');
+  await page.click('button:text-is("Hacer un token")');
+  const token = (await page.textContent('.code-box code'))!;
+  expect(token).toMatch(/^pad_live_[0-9a-f]{16}_[0-9a-f]{48}$/);
+  await expectGoodLooks(page, 'operadores-token');
+  await page.goto(`${site.url}/clientes/${scene.customer}`);
+  expect(await page.content()).not.toContain(token);
+  await expectGoodLooks(page, 'operadores-cliente');
+  expect(site.logLines()).not.toContain(token);
+});
+
+test('a token is not made in an old session', async () => {
+  const visitor = await operatorVisitor(pool, site.url);
+  await pool.query(`UPDATE operator_session SET started_at = now() - interval '16 minutes'`);
+  const path = `/clientes/${scene.customer}`;
+  const answer = await visitor.post(path, { form: 'token', fields: { motivo: 'prueba' } });
+  expect([answer.status, answer.html.includes('entre de nuevo')]).toEqual([422, true]);
+});
+
+test('no natural person’s name or RUC is on a page, and HTML of a register is shown as text', async () => {
+  const visitor = await operatorVisitor(pool, site.url, 'viewer', 'Beto Paz');
+  const seen: string[] = [];
+  for (const path of ['', '/cambios', '/cambios?columna=estado', `/cambios/${acme}`, `/cambios/${bravo}`, `/cambios/${person}`, '/deshacer']) {
+    const { html, status } = await visitor.get(`/ediciones/padron_reducido/2${path}`);
+    seen.push(`${path} ${status}`);
+    expect(html).not.toContain('PLANTADA');
+    if (path !== `/cambios/${person}`) expect(html).not.toContain(person);
+  }
+  expect(seen.slice(-3)).toEqual([`/cambios/${bravo} 404`, `/cambios/${person} 404`, '/deshacer 200']);
+  const held = await visitor.get(`/publicaciones/${scene.quarantined}`);
+  expect(held.html).not.toContain('<b>S.A.');
+  expect(site.logLines()).not.toMatch(new RegExp(`PLANTADA|${person}`));
+});
+
+test('without an archive, without ClickHouse and without PostgreSQL the pages say so', async () => {
+  await pool.query(`UPDATE publication SET state = 'en_cuarentena' WHERE id = $1`, [scene.quarantined]);
+  const bare = await startOperatorSite({ pool });
+  const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const lame = await startOperatorSite({ pool, archive: scene.archive, lastKnownRows: () => Promise.reject(away) });
+  try {
+    const visitor = await operatorVisitor(pool, bare.url);
+    for (const path of ['/cambios', `/cambios/${acme}`, '/deshacer'])
+      expect((await visitor.get(`/ediciones/padron_reducido/2${path}`)).html).toContain('ARCHIVE_URL');
+    const held = await visitor.get(`/publicaciones/${scene.quarantined}`);
+    expect(held.html).toContain('línea de órdenes');
+    const other = await operatorVisitor(pool, lame.url);
+    const shown = await other.get(`/publicaciones/${scene.quarantined}`);
+    expect([shown.status, shown.html.includes('ClickHouse no responde')]).toEqual([200, true]);
+    expect(shown.html).toContain('Rechazar para siempre');
+  } finally {
+    await bare.stop();
+    await lame.stop();
+  }
+  const dead = makePool('postgres://padron@127.0.0.1:1/padron', 'test', 1);
+  const alone = await startOperatorSite({ pool: dead });
+  try {
+    const visitor = await operatorVisitor(pool, site.url);
+    const answer = await fetch(`${alone.url}/registros`, {
+      headers: { accept: 'text/html', cookie: `padron_operador=${visitor.cookies.get('padron_operador')}` },
+    });
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).toContain('El servicio no está disponible');
+  } finally {
+    await alone.stop();
+    await dead.end();
+  }
+});
