@@ -63,8 +63,9 @@ function accountOf({ contracts, ...account }: AccountRow): Account {
 }
 
 /**
- * Gives the account another plan, in the caller's transaction. Repeating the call changes nothing. Every API process sees the new plan within 5
- * seconds. A plan without watch lists stops the account's webhooks. A plan with watch lists starts them again.
+ * Gives the account another plan, in the caller's transaction. Repeating the call changes nothing. Every API process
+ * sees the new plan within 5 seconds. A plan without watch lists stops the account's webhooks. A plan with watch lists
+ * starts them again.
  * @returns false when the account does not exist
  */
 export async function changePlan(client: PoolClient, accountId: number, plan: string): Promise<boolean> {
@@ -96,9 +97,9 @@ export async function planNames(pool: Pool): Promise<string[]> {
 export type CreditOutcome = 'credited' | 'already_credited' | 'other_units' | 'no_account';
 
 /**
- * Adds prepaid units to an account, in the caller's transaction. The call may be repeated, because one `reference` (of a purchase) adds its units
- * only once. A repeated reference with another number of units is refused. Every API process knows the new units within
- * 1 s.
+ * Adds prepaid units to an account, in the caller's transaction. The call may be repeated, because one `reference` (of
+ * a purchase) adds its units only once. A repeated reference with another number of units is refused. Every API process
+ * knows the new units within 1 s.
  */
 export async function creditUnits(
   client: PoolClient,

@@ -98,7 +98,7 @@ export async function createRecoveryIn(
   return rows[0]!;
 }
 
-/** Returns the last recoveries of a webhook, or of all, those that run first. Counts alone (`simulada`) are left out. */
+/** Returns the last recoveries of a webhook, or of all, those that run first. Mere counts (`simulada`) are left out. */
 export async function listLastRecoveries(pool: Pool, webhookId: string | null, limit: number): Promise<Recovery[]> {
   const { rows } = await pool.query<Recovery>(
     `SELECT ${columns} FROM recovery WHERE estado <> 'simulada' AND ($1::text IS NULL OR webhook_id = $1)

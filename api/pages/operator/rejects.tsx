@@ -31,7 +31,7 @@ const reasons: Readonly<Record<string, string>> = {
   id_format: 'El código del proveedor no tiene la forma de uno',
 };
 
-/** `/publicaciones/{id}/rechazos`: the lines that are no row, were repaired or repeated. `padron rejects` shows the same. */
+/** `/publicaciones/{id}/rechazos`: lines that are no row, were repaired or repeated, as in `padron rejects`. */
 export function makeRejectsPage({ pool, archive }: Pick<OperatorDependencies, 'pool' | 'archive'>): OperatorPage {
   return {
     async show({ params }) {

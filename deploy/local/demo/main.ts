@@ -9,7 +9,7 @@ import {
   writeEndpoints,
 } from '../config.ts';
 import { type Foreground, readArguments, runInForeground } from '../foreground.ts';
-import { type Chain, startChain } from './chain.ts';
+import { type Chain, padron, startChain } from './chain.ts';
 import {
   printAsked,
   printChanges,
@@ -153,6 +153,13 @@ async function conclude(
   else await printWhatToTry(chain, days, steps);
 }
 
+/** The link into the operators' console works once. It lasts a day, because the demo may be looked at later. */
+async function operatorLink(chain: Chain): Promise<string> {
+  const words = ['operators', 'link', '--name', 'Operadora de la demo', '--role', 'decider', '--minutes', '1440'];
+  const environment = { ...chain.environment, OPERATOR_BASE_URL: chain.product.operatorsUrl };
+  return (await padron<{ url: string }>(words, environment)).url;
+}
+
 async function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps): Promise<void> {
   const { apiUrl } = chain.product;
   steps.begin('The API stays up until Ctrl-C. In another terminal:');
@@ -169,4 +176,5 @@ async function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps)
   );
   const link = await chain.customer.makeConsoleLink();
   console.log(`  The customer's console, by a link that works once: ${pc.underline(link)}`);
+  console.log(`  The operators' console, by another: ${pc.underline(await operatorLink(chain))}`);
 }

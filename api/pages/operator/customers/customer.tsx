@@ -21,7 +21,7 @@ import { customerDone, makeCustomerForms } from './forms.tsx';
 const maxRows = 200;
 const maxActs = 20;
 
-/** `/clientes/{id}`: plan, use, tokens, contracts and webhooks of one customer. `padron accounts show` shows the same. */
+/** `/clientes/{id}`: plan, use, tokens, contracts and webhooks of one customer, as in `padron accounts show`. */
 export function makeCustomerPage(dependencies: Pick<OperatorDependencies, 'pool' | 'now'>): OperatorPage {
   const { pool, now } = dependencies;
   return {

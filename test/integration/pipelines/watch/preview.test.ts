@@ -89,7 +89,8 @@ it('counts by customer and kind exactly what is sent after the approval, and wri
   const paused = await harness.webhook(second, 'https://example.com/pausado');
   await pauseWebhook(pool, paused.id, 'cliente');
   const tooLate = await harness.webhook(second, 'https://example.com/tarde');
-  await pool.query('UPDATE webhook SET created_at = now() WHERE id = $1', [tooLate.id]);
+  const after = new Date(detectedAt.getTime() + 1);
+  await pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [tooLate.id, after]);
 
   const changes = [
     change(edition, '10458741239', detectedAt, { after: row({ estado: 'BAJA DEFINITIVA' }) }),
