@@ -53,6 +53,20 @@ export async function evidenceOf(
   return { change: changes[0], before, after };
 }
 
+/**
+ * Has the archive fetch the edition's two files and check their hashes, which takes longer than a search. A page that
+ * leads to the evidence calls this, so that the files are ready when somebody goes on.
+ */
+export async function prepareEvidence(
+  { pool, archive }: Dependencies,
+  { register, number }: Edition,
+): Promise<void> {
+  const files = await Promise.all([number - 1, number].map((each) => publicationUnder(pool, register, each)));
+  for (const file of files) {
+    if (file !== null) await archive.localFile({ register, kind: 'publications', sha256: file.sha256 });
+  }
+}
+
 async function lineOf(
   { pool, archive }: { pool: Pool; archive: Archive },
   { register }: Edition,

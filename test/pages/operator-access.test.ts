@@ -4,7 +4,9 @@ import { listActs } from '../../api/operators/audit.ts';
 import { revokeOperator } from '../../api/operators/operators.ts';
 import { contentPolicy } from '../../api/pages/answers.ts';
 import { makeOperatorPages } from '../../api/pages/operator/table.ts';
+import { ensureHead } from '../../pipelines/editions/heads.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { registerNames } from '../../schemas/registers.ts';
 import { type FreshDatabase, migratedDatabase } from '../support/engines/isolation.ts';
 import { linkFor, type OperatorSite, operatorVisitor, startOperatorSite } from '../support/pages/operators.ts';
 import { startSite } from '../support/pages/site.ts';
@@ -18,6 +20,7 @@ let site: OperatorSite;
 beforeAll(async () => {
   database = await migratedDatabase(inject('endpoints'));
   pool = makePool(database.DATABASE_URL, 'test', 4);
+  for (const register of registerNames) await ensureHead(pool, register);
   site = await startOperatorSite({ pool });
 });
 afterAll(async () => {

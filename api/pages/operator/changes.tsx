@@ -4,7 +4,7 @@ import type { Change } from '../../../pipelines/changes/record.ts';
 import type { Edition } from '../../../pipelines/editions/editions.ts';
 import { isCompany, rucLength } from '../../../schemas/ruc.ts';
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
-import { type Evidence, evidenceOf, type RawLine } from '../../operators/evidence.ts';
+import { type Evidence, evidenceOf, prepareEvidence, type RawLine } from '../../operators/evidence.ts';
 import { notFound } from '../../problems.ts';
 import { number } from '../formats.ts';
 import { Code, Link, Table } from '../parts.tsx';
@@ -26,10 +26,10 @@ const query = z.strictObject({
     .optional(),
 });
 
-type Dependencies = Pick<OperatorDependencies, 'pool' | 'archive'>;
+type Dependencies = Pick<OperatorDependencies, 'pool' | 'archive' | 'log'>;
 
 /** `/ediciones/{registro}/{numero}/cambios`: the companies that an edition changed, by column and kind of change. */
-export function makeChangesPage({ pool, archive }: Dependencies): OperatorPage {
+export function makeChangesPage({ pool, archive, log }: Dependencies): OperatorPage {
   return operatorPageWithQuery({
     query,
     async show({ params, query: { values } }) {
@@ -46,6 +46,10 @@ export function makeChangesPage({ pool, archive }: Dependencies): OperatorPage {
             </>
           ),
         };
+      // A file that is lost is reported where its line is asked for.
+      prepareEvidence({ pool, archive }, edition).catch((error: unknown) =>
+        log.debug({ err: error }, 'the files of an edition were not prepared'),
+      );
       const name = { register: edition.register, kind: 'changes', sha256: edition.change_file_sha256 } as const;
       const filter = { operation: operacion, column: columna, ruc: null, after: desde };
       const signal = AbortSignal.timeout(searchTimeoutMs);
@@ -141,7 +145,7 @@ function changedColumns(before: Change['before'], after: Change['after']): strin
 }
 
 /** `/ediciones/{registro}/{numero}/cambios/{ruc}`: one company's row before and after, and both lines as published. */
-export function makeEvidencePage({ pool, archive }: Dependencies): OperatorPage {
+export function makeEvidencePage({ pool, archive }: Pick<Dependencies, 'pool' | 'archive'>): OperatorPage {
   return {
     async show({ params }) {
       const edition = await editionOf(pool, params);

@@ -5,6 +5,7 @@ import { entryName, writeZip } from '../../../deploy/local/demo/register/publica
 import { FolderArchive } from '../../../pipelines/archive/folder.ts';
 import { sha256OfFile } from '../../../pipelines/archive/local-copies.ts';
 import type { Change } from '../../../pipelines/changes/record.ts';
+import { ensureHead } from '../../../pipelines/editions/heads.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { header } from '../../../pipelines/registers/padron-reducido.ts';
 import { encodeWindows1252 } from '../../../pipelines/registers/windows-1252.ts';
@@ -29,6 +30,7 @@ export interface OperatorScene {
 export async function makeOperatorScene(pool: Pool): Promise<OperatorScene> {
   const folder = mkdtempSync(join(tmpdir(), 'padron-operators-'));
   const archive = new FolderArchive(join(folder, 'archive'));
+  await ensureHead(pool, register);
   const rows = makeWatchRows(pool);
   const customer = await rows.account();
   await rows.list(customer, 'Proveedores', [acme, bravo]);
