@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { recordAct } from './audit.ts';
 import { type OperatorRole, sha256 } from './operators.ts';
 
@@ -48,20 +48,29 @@ export function useLink(pool: Pool, secret: string, browser: string): Promise<st
        WHERE l.secret_sha256 = $1 AND o.id = l.operator_id AND ${isUsable} RETURNING o.id, o.name`,
       [sha256(secret)],
     );
-    const operator = rows[0];
-    if (operator === undefined) return null;
-    const cookie = randomBytes(32).toString('base64url');
-    const shown = browser.slice(0, maxBrowserLength);
-    await client.query(
-      `INSERT INTO operator_session (secret_sha256, operator_id, browser, ends_at)
-       VALUES ($1, $2, nullif($3, ''), now() + interval '${longestHours} hours')`,
-      [sha256(cookie), operator.id, shown],
-    );
-    const actor = { name: operator.name, way: 'console' } as const;
-    const subject = `operator ${operator.name}`;
-    await recordAct(client, actor, { act: 'sign in', subject, reason: null, before: null, after: { browser: shown } });
-    return cookie;
+    return rows[0] === undefined ? null : startOperatorSession(client, rows[0], browser);
   });
+}
+
+/**
+ * Starts a session of an operator who has proved who it is, in the caller's transaction, and returns the value of its
+ * cookie. Every way to sign in ends here.
+ */
+async function startOperatorSession(
+  client: PoolClient,
+  { id, name }: { id: number; name: string },
+  browser: string,
+): Promise<string> {
+  const cookie = randomBytes(32).toString('base64url');
+  const shown = browser.slice(0, maxBrowserLength);
+  await client.query(
+    `INSERT INTO operator_session (secret_sha256, operator_id, browser, ends_at)
+     VALUES ($1, $2, nullif($3, ''), now() + interval '${longestHours} hours')`,
+    [sha256(cookie), id, shown],
+  );
+  const act = { act: 'sign in', subject: `operator ${name}`, reason: null, before: null, after: { browser: shown } };
+  await recordAct(client, { name, way: 'console' }, act);
+  return cookie;
 }
 
 /**
