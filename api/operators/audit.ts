@@ -23,7 +23,7 @@ export interface Act {
 export async function recordAct(client: Queryable, { name, way }: Actor, act: Act): Promise<void> {
   await client.query(
     `INSERT INTO operator_act (who, way, act, subject, reason, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [name, way, act.act, act.subject, act.reason, jsonOf(act.before), jsonOf(act.after)],
+    [name, way, act.act, act.subject, act.reason?.trim() || null, jsonOf(act.before), jsonOf(act.after)],
   );
 }
 
