@@ -3,10 +3,9 @@ import { type Archive, isLost } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/changes/errors.ts';
 import { findChanges } from '../../pipelines/changes/find-changes.ts';
 import type { Change } from '../../pipelines/changes/record.ts';
-import { findRawLine } from '../../pipelines/diff/raw-line.ts';
+import { findRawLine, findRawLines } from '../../pipelines/diff/raw-line.ts';
 import { type Edition, publicationUnder } from '../../pipelines/editions/editions.ts';
 import { findPublication } from '../../pipelines/editions/publications.ts';
-import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { OperatorDependencies } from './dependencies.ts';
 
 // The change of one company in an edition, and the lines of the two files that it came from.
@@ -53,22 +52,49 @@ export async function evidenceOf(
   return { change: changes[0], before, after };
 }
 
+/** Searches for several companies' lines, which run now, by the keys of `found`. */
+const running = new Map<string, Promise<void>>();
+
 /**
- * Has the archive fetch the edition's two files and check their hashes, which takes longer than a search. A page that
- * leads to the evidence calls this, so that the files are ready when somebody goes on.
+ * Finds the lines of these companies in the edition's two files, so that the evidence of each is there when somebody
+ * asks for it. A page that lists the companies calls this and does not wait. Only one such search runs at a time, since
+ * a file of the largest register keeps a core busy for seconds. While one runs, others are left out.
  */
 export async function prepareEvidence(
   { pool, archive }: Dependencies,
-  { register, number }: Edition,
+  { register, number, publication_id }: Edition,
+  rucs: readonly string[],
 ): Promise<void> {
-  const files = await Promise.all([number - 1, number].map((each) => publicationUnder(pool, register, each)));
-  for (const file of files) {
-    if (file !== null) await archive.localFile({ register, kind: 'publications', sha256: file.sha256 });
+  if (running.size > 0) return;
+  const under = await publicationUnder(pool, register, number - 1);
+  for (const id of [publication_id, under?.id ?? null]) {
+    const publication = id === null ? null : await findPublication(pool, id);
+    if (publication?.sha256 == null || publication.removed_at !== null) continue;
+    const { sha256, duplicates } = publication;
+    const missing = rucs.filter((ruc) => !found.has(keyOf(sha256, ruc)));
+    if (missing.length === 0 || running.size > 0) continue;
+    const search = async () => {
+      const path = await archive.localFile({ register, kind: 'publications', sha256 });
+      const options = { isLast: (duplicates ?? 0) > 0, signal: AbortSignal.timeout(searchTimeoutMs) };
+      // A company without a line that begins with its RUC is searched for by itself, in the whole of each line.
+      for (const [ruc, line] of await findRawLines(register, path, missing, options)) {
+        found.set(keyOf(sha256, ruc), { line });
+      }
+    };
+    // Whoever waits for the search goes on when it fails, and searches alone.
+    const ended = search().catch(() => undefined);
+    for (const ruc of missing) running.set(keyOf(sha256, ruc), ended);
+    await ended;
+    for (const ruc of missing) running.delete(keyOf(sha256, ruc));
   }
 }
 
+function keyOf(sha256: string, ruc: string): string {
+  return `${sha256} ${ruc}`;
+}
+
 async function lineOf(
-  { pool, archive }: { pool: Pool; archive: Archive },
+  { pool, archive }: Dependencies,
   { register }: Edition,
   publicationId: number | null,
   ruc: string,
@@ -77,7 +103,8 @@ async function lineOf(
   if (publicationId === null || publication?.sha256 == null) return { outcome: 'no_file' };
   if (publication.removed_at !== null) return { outcome: 'removed', publicationId };
   const { sha256, duplicates } = publication;
-  const key = `${sha256} ${ruc}`;
+  const key = keyOf(sha256, ruc);
+  await running.get(key);
   const signal = AbortSignal.timeout(searchTimeoutMs);
   try {
     let known = found.get(key);

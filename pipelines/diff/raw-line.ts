@@ -1,20 +1,27 @@
 import { isUtf8 } from 'node:buffer';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { rucLength } from '../../schemas/ruc.ts';
 import { registerModules } from '../registers/modules.ts';
 import { decodeWindows1252 } from '../registers/windows-1252.ts';
 import { openPublication } from './publication.ts';
 import { compareLimits } from './types.ts';
 
+// Finds lines of a publication as they were published. A zip can only be inflated from its beginning, so a search reads
+// up to the last line that it needs, and stops there.
+
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const [digitZero, digitNine] = [0x30, 0x39];
 
+interface SearchOptions {
+  /** Whether the publication has repeated lines. Then the last line of a key is its row, and the whole text is read. */
+  isLast: boolean;
+  signal: AbortSignal;
+}
+
 /**
- * Finds the line of a key (a RUC, or a supplier's id) in a publication, as it was published. A zip can only be inflated
- * from its beginning, so the search reads up to the line and stops there. It looks for the key's bytes in whole pieces,
- * which costs less than inflating them. A line that begins with the key counts before one that only has it.
- * @param isLast whether the publication has repeated lines. Then the last line of the key is its row, and the whole
- *   text is read.
+ * Finds the line of a key (a RUC, or a supplier's id). A line that begins with the key counts before one that only has
+ * it. It looks for the key's bytes in whole pieces, which costs a tenth of inflating them.
  * @returns null when no line has the key
  * @throws CompareError when the publication cannot be read; the signal's reason when aborted
  */
@@ -22,24 +29,72 @@ export async function findRawLine(
   register: RegisterName,
   path: string,
   key: string,
-  { isLast, signal }: { isLast: boolean; signal: AbortSignal },
+  options: SearchOptions,
 ): Promise<string | null> {
-  const text = await openPublication(path, registerModules[register].source.container, compareLimits);
-  const search = new LineSearch(key, isLast);
-  for await (const piece of text.chunks()) {
-    signal.throwIfAborted();
-    if (search.add(piece)) break;
-  }
-  search.end();
+  const search = new LineSearch(key, options.isLast);
+  await read(register, path, search, options.signal);
   return search.found;
 }
 
-/** Takes the pieces of a text one after the other. A line may begin in one piece and end in the next. */
-export class LineSearch {
-  readonly #key: Buffer;
-  readonly #isLast: boolean;
+/**
+ * Finds the lines that begin with one of these RUCs, in one reading. Looking at every line costs more than looking for
+ * one RUC, and less than a second reading.
+ * @returns lines by RUC. A RUC without a line is missing.
+ */
+export async function findRawLines(
+  register: RegisterName,
+  path: string,
+  rucs: readonly string[],
+  options: SearchOptions,
+): Promise<Map<string, string>> {
+  const search = new LinesSearch(rucs, options.isLast);
+  await read(register, path, search, options.signal);
+  return search.found;
+}
+
+interface Search {
+  /** Returns true when nothing later is needed. */
+  add(piece: Buffer): boolean;
+  /** Searches the last line, which may have no line end. */
+  end(): void;
+}
+
+async function read(register: RegisterName, path: string, search: Search, signal: AbortSignal): Promise<void> {
+  const text = await openPublication(path, registerModules[register].source.container, compareLimits);
+  for await (const piece of text.chunks()) {
+    signal.throwIfAborted();
+    if (search.add(piece)) return;
+  }
+  search.end();
+}
+
+/** Cuts pieces of a text into parts of whole lines. A line may begin in one piece and end in the next. */
+class WholeLines {
   /** The bytes after the last line end so far. */
   #rest: Buffer = Buffer.alloc(0);
+
+  of(piece: Buffer): Buffer[] {
+    const first = piece.indexOf(lineFeed);
+    if (first < 0) {
+      this.#rest = Buffer.concat([this.#rest, piece]);
+      return [];
+    }
+    const last = piece.lastIndexOf(lineFeed);
+    const seam = Buffer.concat([this.#rest, piece.subarray(0, first + 1)]);
+    // Only the bytes of unfinished lines are copied.
+    this.#rest = Buffer.from(piece.subarray(last + 1));
+    return [seam, piece.subarray(first + 1, last + 1)];
+  }
+
+  get rest(): Buffer {
+    return this.#rest;
+  }
+}
+
+export class LineSearch implements Search {
+  readonly #lines = new WholeLines();
+  readonly #key: Buffer;
+  readonly #isLast: boolean;
   #leading: string | null = null;
   #other: string | null = null;
 
@@ -52,32 +107,19 @@ export class LineSearch {
     return this.#leading ?? this.#other;
   }
 
-  /** Returns true when the line is found and nothing later could be it. */
   add(piece: Buffer): boolean {
-    const first = piece.indexOf(lineFeed);
-    if (first < 0) {
-      this.#rest = Buffer.concat([this.#rest, piece]);
-      return false;
-    }
-    this.#searchIn(Buffer.concat([this.#rest, piece.subarray(0, first + 1)]));
-    const last = piece.lastIndexOf(lineFeed);
-    // Only the bytes of unfinished lines are copied.
-    this.#rest = Buffer.from(piece.subarray(last + 1));
-    if (!this.#isDone) this.#searchIn(piece.subarray(first + 1, last + 1));
+    for (const part of this.#lines.of(piece)) if (!this.#isDone) this.#searchIn(part);
     return this.#isDone;
   }
 
-  /** Searches the last line, which may have no line end. */
   end(): void {
-    if (!this.#isDone) this.#searchIn(this.#rest);
-    this.#rest = Buffer.alloc(0);
+    if (!this.#isDone) this.#searchIn(this.#lines.rest);
   }
 
   get #isDone(): boolean {
     return this.#leading !== null && !this.#isLast;
   }
 
-  /** @param bytes whole lines */
   #searchIn(bytes: Buffer): void {
     for (let at = bytes.indexOf(this.#key); at >= 0; at = bytes.indexOf(this.#key, at + 1)) {
       const after = at + this.#key.length;
@@ -85,9 +127,51 @@ export class LineSearch {
       if (at === 0 || bytes[at - 1] === lineFeed) {
         this.#leading = lineAt(bytes, at);
         if (!this.#isLast) return;
-      } else this.#other = this.#isLast || this.#other === null ? lineAt(bytes, at) : this.#other;
+      } else if (this.#isLast || this.#other === null) this.#other = lineAt(bytes, at);
     }
   }
+}
+
+export class LinesSearch implements Search {
+  readonly found = new Map<string, string>();
+  readonly #lines = new WholeLines();
+  /** RUCs by their numbers, since no text is made of a line that nobody wants. */
+  readonly #wanted: ReadonlyMap<number, string>;
+  readonly #isLast: boolean;
+
+  constructor(rucs: readonly string[], isLast: boolean) {
+    this.#wanted = new Map(rucs.map((ruc) => [Number(ruc), ruc]));
+    this.#isLast = isLast;
+  }
+
+  add(piece: Buffer): boolean {
+    for (const part of this.#lines.of(piece)) this.#searchIn(part);
+    return !this.#isLast && this.found.size === this.#wanted.size;
+  }
+
+  end(): void {
+    this.#searchIn(this.#lines.rest);
+  }
+
+  #searchIn(bytes: Buffer): void {
+    for (let at = 0; at < bytes.length; ) {
+      const ruc = this.#wanted.get(numberAt(bytes, at));
+      if (ruc !== undefined && (this.#isLast || !this.found.has(ruc))) this.found.set(ruc, lineAt(bytes, at));
+      const next = bytes.indexOf(lineFeed, at);
+      at = next < 0 ? bytes.length : next + 1;
+    }
+  }
+}
+
+/** Returns the eleven digits at a line's beginning as a number, or -1 where there are fewer or more. */
+function numberAt(bytes: Buffer, start: number): number {
+  let value = 0;
+  for (let at = start; at < start + rucLength; at += 1) {
+    const byte = bytes[at];
+    if (byte === undefined || byte < digitZero || byte > digitNine) return -1;
+    value = value * 10 + byte - digitZero;
+  }
+  return isDigit(bytes[start + rucLength]) ? -1 : value;
 }
 
 function isDigit(byte: number | undefined): boolean {

@@ -46,14 +46,13 @@ export function makeChangesPage({ pool, archive, log }: Dependencies): OperatorP
             </>
           ),
         };
-      // A file that is lost is reported where its line is asked for.
-      prepareEvidence({ pool, archive }, edition).catch((error: unknown) =>
-        log.debug({ err: error }, 'the files of an edition were not prepared'),
-      );
       const name = { register: edition.register, kind: 'changes', sha256: edition.change_file_sha256 } as const;
       const filter = { operation: operacion, column: columna, ruc: null, after: desde };
       const signal = AbortSignal.timeout(searchTimeoutMs);
       const { changes, next } = await findChanges(await archive.localFile(name), filter, maxChanges, signal);
+      prepareEvidence({ pool, archive }, edition, changes.map(({ ruc }) => ruc)).catch((error: unknown) =>
+        log.warn({ err: error }, 'the lines of an edition were not prepared'),
+      );
       const more = new URLSearchParams({ ...(operacion && { operacion }), ...(columna && { columna }) });
       more.set('desde', String(next));
       return {
