@@ -59,11 +59,7 @@ export async function listContracts(pool: Pool, accountId: number | null, limit:
  * @returns null when the contract does not exist
  * @throws pg's error with SQLSTATE 23514 when the last day is before the first day
  */
-export async function endContract(
-  database: Queryable,
-  id: number,
-  lastDay: string | null,
-): Promise<Contract | null> {
+export async function endContract(database: Queryable, id: number, lastDay: string | null): Promise<Contract | null> {
   const { rows } = await database.query<Contract>(
     `UPDATE data_contract
      SET until_day = coalesce($2, until_day),

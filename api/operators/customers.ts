@@ -1,3 +1,4 @@
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import {
   type Account,
   type CreditOutcome,
@@ -8,20 +9,13 @@ import {
 } from '../accounts/accounts.ts';
 import { addContract, type Contract, type ContractDays, endContract } from '../accounts/contracts.ts';
 import { createToken, revokeToken } from '../accounts/tokens.ts';
-import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { type Actor, recordAct } from './audit.ts';
 
 // What operators change about customers. The console and the command `padron` both do it by these functions, which
 // record each act in the transaction that carries it out.
 
 /** Gives the account another plan. Returns false when it does not exist. */
-export function setPlan(
-  pool: Pool,
-  actor: Actor,
-  id: number,
-  plan: string,
-  reason: string | null,
-): Promise<boolean> {
+export function setPlan(pool: Pool, actor: Actor, id: number, plan: string, reason: string | null): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const before = await readAccount(client, id);
     if (before === null || !(await changePlan(client, id, plan))) return false;

@@ -1,5 +1,10 @@
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
-import { cancelRecovery, createRecoveryIn, type NewRecovery, type Recovery } from '../../pipelines/webhooks/recoveries.ts';
+import {
+  cancelRecovery,
+  createRecoveryIn,
+  type NewRecovery,
+  type Recovery,
+} from '../../pipelines/webhooks/recoveries.ts';
 import { type Actor, recordAct } from './audit.ts';
 
 /**
@@ -7,12 +12,7 @@ import { type Actor, recordAct } from './audit.ts';
  * processes send it in chunks. A count alone is no act, and is not recorded.
  * @returns null if the webhook already has as many running recoveries as it may
  */
-export function recoverBy(
-  pool: Pool,
-  actor: Actor,
-  webhookId: string,
-  wanted: NewRecovery,
-): Promise<Recovery | null> {
+export function recoverBy(pool: Pool, actor: Actor, webhookId: string, wanted: NewRecovery): Promise<Recovery | null> {
   return inTransaction(pool, async (client) => {
     const recovery = await createRecoveryIn(client, webhookId, wanted);
     if (recovery === null || wanted.isSimulated) return recovery;

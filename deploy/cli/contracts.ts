@@ -47,10 +47,12 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
     .remarks('Every API process knows within 5 seconds.')
     .examples('contracts end 3', 'contracts end 3 --on 2026-12-31')
     .action(async (id: number, options: OutputOptions & { on?: string }) => {
-      const ended = await finishContract(context.pool(), context.actor(), id, options.on ?? null, null).catch((error: unknown) => {
-        if (!isBeforeFirstDay(error)) throw error;
-        throw new CommandError(`Contract ${id} begins after ${options.on}.`, 'End it at once: leave --on out.');
-      });
+      const ended = await finishContract(context.pool(), context.actor(), id, options.on ?? null, null).catch(
+        (error: unknown) => {
+          if (!isBeforeFirstDay(error)) throw error;
+          throw new CommandError(`Contract ${id} begins after ${options.on}.`, 'End it at once: leave --on out.');
+        },
+      );
       if (ended === null)
         throw new CommandError(`There is no contract ${id}.`, 'See them with: npx padron contracts list');
       context.show(options, ended, contractLine(ended));

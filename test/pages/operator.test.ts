@@ -123,7 +123,9 @@ test('from an edition’s changes down to a company and both lines, and what und
 });
 
 test('deliveries and a customer: what is paused and why, a plan, a credit, a token that is shown once', async (context) => {
-  await pool.query(`UPDATE webhook SET estado = 'pausado', pausado_por = 'respuesta_410' WHERE id = $1`, [scene.webhook]);
+  await pool.query(`UPDATE webhook SET estado = 'pausado', pausado_por = 'respuesta_410' WHERE id = $1`, [
+    scene.webhook,
+  ]);
   const page = await browser.open(context);
   await page.goto(`${site.url}${await linkFor(pool, 'Ana Ruiz', 'decider')}`);
   await page.click('main button');
@@ -163,7 +165,15 @@ test('a token is not made in an old session', async () => {
 test('no natural person’s name or RUC is on a page, and HTML of a register is shown as text', async () => {
   const visitor = await operatorVisitor(pool, site.url, 'viewer', 'Beto Paz');
   const seen: string[] = [];
-  for (const path of ['', '/cambios', '/cambios?columna=estado', `/cambios/${acme}`, `/cambios/${bravo}`, `/cambios/${person}`, '/deshacer']) {
+  for (const path of [
+    '',
+    '/cambios',
+    '/cambios?columna=estado',
+    `/cambios/${acme}`,
+    `/cambios/${bravo}`,
+    `/cambios/${person}`,
+    '/deshacer',
+  ]) {
     const { html, status } = await visitor.get(`/ediciones/padron_reducido/2${path}`);
     seen.push(`${path} ${status}`);
     expect(html).not.toContain('PLANTADA');

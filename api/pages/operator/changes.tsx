@@ -50,9 +50,11 @@ export function makeChangesPage({ pool, archive, log }: Dependencies): OperatorP
       const filter = { operation: operacion, column: columna, ruc: null, after: desde };
       const signal = AbortSignal.timeout(searchTimeoutMs);
       const { changes, next } = await findChanges(await archive.localFile(name), filter, maxChanges, signal);
-      prepareEvidence({ pool, archive }, edition, changes.map(({ ruc }) => ruc)).catch((error: unknown) =>
-        log.warn({ err: error }, 'the lines of an edition were not prepared'),
-      );
+      prepareEvidence(
+        { pool, archive },
+        edition,
+        changes.map(({ ruc }) => ruc),
+      ).catch((error: unknown) => log.warn({ err: error }, 'the lines of an edition were not prepared'));
       const more = new URLSearchParams({ ...(operacion && { operacion }), ...(columna && { columna }) });
       more.set('desde', String(next));
       return {

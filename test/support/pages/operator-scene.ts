@@ -6,9 +6,9 @@ import { FolderArchive } from '../../../pipelines/archive/folder.ts';
 import { sha256OfFile } from '../../../pipelines/archive/local-copies.ts';
 import type { Change } from '../../../pipelines/changes/record.ts';
 import { ensureHead } from '../../../pipelines/editions/heads.ts';
-import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { header } from '../../../pipelines/registers/padron-reducido.ts';
 import { encodeWindows1252 } from '../../../pipelines/registers/windows-1252.ts';
+import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { padronReducido } from '../../../schemas/registers.ts';
 import { writeChanges } from '../../unit/pipelines/replay/change-files.ts';
 import { change, makeWatchRows, row } from '../watch/harness.ts';
@@ -58,7 +58,9 @@ export async function makeOperatorScene(pool: Pool): Promise<OperatorScene> {
       before: row({ nombre: states[before]![2], estado: states[before]![1] }),
       after: row({ nombre: states[after]![2], estado: states[after]![1] }),
     });
-  const hidden = change(2, person, at(1), { after: row({ nombre: 'PERSONA NATURAL PLANTADA', estado: 'BAJA DE OFICIO' }) });
+  const hidden = change(2, person, at(1), {
+    after: row({ nombre: 'PERSONA NATURAL PLANTADA', estado: 'BAJA DE OFICIO' }),
+  });
   const added = change(2, charlie, at(1), { op: 'c', before: null, after: row({ nombre: 'TERCERA S.A.C.' }) });
   const files: Change[][] = [
     [change(1, acme, at(0), { op: 'r', before: null, after: row({ estado: 'ACTIVO' }) })],
@@ -145,7 +147,15 @@ async function addEdition(pool: Pool, { number, publication, day, sha256 }: Scen
     `INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at, change_file_sha256,
        parser_version, columns, changes, counts, publicada_at, materializada_at, avisada_at)
      VALUES ($1, $2, $3, $4::date, $4::date, $4::date, $5, 1, $6, 3, $7, now(), $4::date + interval '5 minutes', now())`,
-    [register, number, publication, day, sha256, columns, JSON.stringify({ ...counts, baseline: number === 1 ? 1 : 0 })],
+    [
+      register,
+      number,
+      publication,
+      day,
+      sha256,
+      columns,
+      JSON.stringify({ ...counts, baseline: number === 1 ? 1 : 0 }),
+    ],
   );
 }
 

@@ -6,8 +6,8 @@ import { operatorAddress } from '../../../api/operators/config.ts';
 import { previewRevert } from '../../../api/operators/conflicts.ts';
 import { marginOf } from '../../../api/pages/operator/gates.tsx';
 import { duration } from '../../../api/pages/operator/history.tsx';
-import { findChanges } from '../../../pipelines/changes/find-changes.ts';
 import type { Archive } from '../../../pipelines/archive/archive.ts';
+import { findChanges } from '../../../pipelines/changes/find-changes.ts';
 import type { Change } from '../../../pipelines/changes/record.ts';
 import type { Edition } from '../../../pipelines/editions/editions.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
@@ -78,9 +78,12 @@ test('changes are found by column and kind, page by page, and never those of nat
 test('undoing leaves the rows that later editions changed, and only these', async () => {
   const given = row({ estado: 'BAJA DEFINITIVA' });
   const files = [
-    file(2, [acme, bravo, charlie].map((ruc) => change(2, ruc, at, { after: given })).concat([
-      change(2, delta, at, { op: 'd', after: null }),
-    ])),
+    file(
+      2,
+      [acme, bravo, charlie]
+        .map((ruc) => change(2, ruc, at, { after: given }))
+        .concat([change(2, delta, at, { op: 'd', after: null })]),
+    ),
     file(3, [
       change(3, acme, at, { before: given, after: row({ estado: 'SUSPENSION TEMPORAL' }) }),
       change(3, bravo, at, { op: 'd', before: given, after: null }),
@@ -89,17 +92,15 @@ test('undoing leaves the rows that later editions changed, and only these', asyn
     // The first company is again as the edition left it, so nothing of it is lost by undoing.
     file(4, [change(4, acme, at, { before: row({ estado: 'SUSPENSION TEMPORAL' }), after: given })]),
   ];
-  const archive = { localFile: async ({ sha256 }: { sha256: string }) => files.find((each) => each.sha256 === sha256)!.path };
+  const archive = {
+    localFile: async ({ sha256 }: { sha256: string }) => files.find((each) => each.sha256 === sha256)!.path,
+  };
   const later = (count: number) => ({
     query: async () => ({ rows: files.slice(1, 1 + count).map(({ sha256 }) => ({ change_file_sha256: sha256 })) }),
   });
   const edition = { register, number: 2, changes: 4, change_file_sha256: files[0]!.sha256 } as Edition;
   const previewWith = (count: number) =>
-    previewRevert(
-      { pool: later(count) as unknown as Pool, archive: archive as unknown as Archive },
-      edition,
-      signal,
-    );
+    previewRevert({ pool: later(count) as unknown as Pool, archive: archive as unknown as Archive }, edition, signal);
   expect(await previewWith(0)).toMatchObject({ undone: 4, later: 0, listed: [] });
   expect(await previewWith(1)).toMatchObject({
     undone: 1,

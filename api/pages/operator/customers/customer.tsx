@@ -154,7 +154,9 @@ function Tokens({ tokens, isOpen }: { tokens: readonly TokenSummary[]; isOpen: b
                 <span class="label">Hecho </span>
                 <Moment at={created_at} />
               </td>
-              <td class="aside">{revoked_at === null ? <Status tone="good">sirve</Status> : <Status>revocado</Status>}</td>
+              <td class="aside">
+                {revoked_at === null ? <Status tone="good">sirve</Status> : <Status>revocado</Status>}
+              </td>
               <td>
                 {revoked_at === null && isOpen ? (
                   <details>

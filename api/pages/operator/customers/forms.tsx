@@ -36,12 +36,15 @@ export function makeCustomerForms({ pool, now }: Dependencies) {
   const accountIn = (params: Readonly<Record<string, string>>) => numberIn(params.id, 'El cliente');
   const back = (id: number, done: string) => ({ to: `/clientes/${id}?hecho=${done}` });
   return {
-    plan: decision(z.strictObject({ plan: z.string(), motivo: reason }), async ({ plan, motivo }, { params }, actor) => {
-      const id = accountIn(params);
-      if (!(await planNames(pool)).includes(plan)) throw fieldProblem('parametro_invalido', 'plan', 'no es un plan');
-      if (!(await setPlan(pool, actor, id, plan, motivo))) throw notFound('El cliente');
-      return back(id, 'plan');
-    }),
+    plan: decision(
+      z.strictObject({ plan: z.string(), motivo: reason }),
+      async ({ plan, motivo }, { params }, actor) => {
+        const id = accountIn(params);
+        if (!(await planNames(pool)).includes(plan)) throw fieldProblem('parametro_invalido', 'plan', 'no es un plan');
+        if (!(await setPlan(pool, actor, id, plan, motivo))) throw notFound('El cliente');
+        return back(id, 'plan');
+      },
+    ),
     correo: decision(
       z.strictObject({ correo: z.email('no es una dirección de correo').optional() }),
       async ({ correo = null }, { params }, actor) => {
@@ -80,7 +83,8 @@ export function makeCustomerForms({ pool, now }: Dependencies) {
       z.strictObject({ referencia: reference, desde: day, hasta: day.optional() }),
       async ({ referencia, desde, hasta = null }, { params }, actor) => {
         const id = accountIn(params);
-        if (hasta !== null && hasta < desde) throw fieldProblem('parametro_invalido', 'hasta', 'es anterior al primero');
+        if (hasta !== null && hasta < desde)
+          throw fieldProblem('parametro_invalido', 'hasta', 'es anterior al primero');
         const contract = { reference: referencia, from: desde, until: hasta };
         if ((await openContract(pool, actor, id, contract)) === null) throw notFound('El cliente');
         return back(id, 'contrato');

@@ -46,7 +46,13 @@ function Accounts({ accounts }: { accounts: readonly Account[] }) {
   return (
     <Table
       label="Clientes"
-      columns={[{ name: 'Cliente' }, { name: 'Número', isNumber: true }, { name: 'Plan' }, { name: 'Contrato' }, { name: 'Desde' }]}
+      columns={[
+        { name: 'Cliente' },
+        { name: 'Número', isNumber: true },
+        { name: 'Plan' },
+        { name: 'Contrato' },
+        { name: 'Desde' },
+      ]}
       stacked
     >
       {accounts.map(({ id, name, plan, contract, created_at }) => (

@@ -4,8 +4,8 @@ import { type LoggedDelivery, pageDeliveries } from '../../../../pipelines/webho
 import {
   listLastRecoveries,
   maxRunningRecoveries,
-  type Recovery,
   type RecoverableState,
+  type Recovery,
 } from '../../../../pipelines/webhooks/recoveries.ts';
 import { startOfLimaDay } from '../../../../schemas/lima-time.ts';
 import { cancelRecoveryBy, recoverBy } from '../../../operators/deliveries.ts';
@@ -44,7 +44,10 @@ export function makeEndpointPage({ pool }: Dependencies): OperatorPage {
       contar: decision(since, async ({ desde }, { params }, actor) => {
         const { webhookId } = await endpointOf({ pool }, params.webhook);
         const counted = await recoverBy(pool, actor, webhookId, wanted(desde, true));
-        return { title: 'Cuántas se reenviarían', body: <Counted {...{ webhookId, desde }} total={counted?.total ?? 0} /> };
+        return {
+          title: 'Cuántas se reenviarían',
+          body: <Counted {...{ webhookId, desde }} total={counted?.total ?? 0} />,
+        };
       }),
       recuperar: decision(since, async ({ desde }, { params }, actor) => {
         const { webhookId, deletedAt } = await endpointOf({ pool }, params.webhook);
@@ -119,7 +122,10 @@ function EndpointFacts({ endpoint }: { endpoint: EndpointState }) {
           ),
         ],
         ['Última entregada', lastDeliveredAt === null ? 'nunca' : <Moment key="last" at={lastDeliveredAt} />],
-        ['Por salir ya', `${number(due)}${oldestDueSeconds === null ? '' : `, la más antigua hace ${duration(oldestDueSeconds)}`}`],
+        [
+          'Por salir ya',
+          `${number(due)}${oldestDueSeconds === null ? '' : `, la más antigua hace ${duration(oldestDueSeconds)}`}`,
+        ],
         ['Saliendo', number(inFlight)],
         ['Esperan un reintento', number(waiting)],
         ['Retenidas', number(held)],
@@ -185,7 +191,13 @@ function Recoveries({ recoveries, isOpen }: RecoveriesProps) {
   return (
     <Table
       label="Recuperaciones"
-      columns={[{ name: 'Pedida' }, { name: 'Desde' }, { name: 'Reenviadas', isNumber: true }, { name: 'Estado' }, { name: 'Acción' }]}
+      columns={[
+        { name: 'Pedida' },
+        { name: 'Desde' },
+        { name: 'Reenviadas', isNumber: true },
+        { name: 'Estado' },
+        { name: 'Acción' },
+      ]}
       stacked
     >
       {recoveries.map(({ id, createdAt, from, resent, total, estado }) => (

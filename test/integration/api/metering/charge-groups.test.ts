@@ -1,11 +1,11 @@
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
-import { credit } from '../../../../api/operators/customers.ts';
 import { startRemovingExpired } from '../../../../api/expired.ts';
 import { maxQueued } from '../../../../api/metering/charge-groups.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
 import type { Payer } from '../../../../api/metering/meter.ts';
 import { monthOf } from '../../../../api/metering/minute-limits.ts';
+import { credit } from '../../../../api/operators/customers.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { expectUsedOf, type MeterProcess, makePayer, meterScene, refusalOf } from '../../../support/api/meters.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { credit } from '../../../../api/operators/customers.ts';
 import { createToken } from '../../../../api/accounts/tokens.ts';
 import { restMs } from '../../../../api/metering/charge-groups.ts';
 import { freshMs } from '../../../../api/metering/meter.ts';
 import { monthOf } from '../../../../api/metering/minute-limits.ts';
+import { credit } from '../../../../api/operators/customers.ts';
 import { accountAnswer } from '../../../../schemas/http/account.ts';
 import { limaTime } from '../../../../schemas/lima-time.ts';
 import { makePayer } from '../../../support/api/meters.ts';

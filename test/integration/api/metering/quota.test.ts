@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { readDailyUse } from '../../../../api/metering/daily-use.ts';
-import { credit } from '../../../../api/operators/customers.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
 import { freshMs, type Payer, servedUnchargedMs } from '../../../../api/metering/meter.ts';
 import { monthOf, secondsUntil, systemClock } from '../../../../api/metering/minute-limits.ts';
+import { credit } from '../../../../api/operators/customers.ts';
 import type { ApiProblem } from '../../../../api/problems.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import {
@@ -110,7 +110,9 @@ test('what is left of the month is known before anything is charged, and writes 
 test('the prepaid balance is drawn after the quota, by a batch over both; new units count at once', async () => {
   const payer = await makePayer(scene.pool, 50);
   expect(await credit(scene.pool, operator, payer.accountId, { units: 30, reference: 'F001-1' })).toBe('credited');
-  expect(await credit(scene.pool, operator, payer.accountId, { units: 30, reference: 'F001-1' })).toBe('already_credited');
+  expect(await credit(scene.pool, operator, payer.accountId, { units: 30, reference: 'F001-1' })).toBe(
+    'already_credited',
+  );
   expect(await credit(scene.pool, operator, payer.accountId, { units: 31, reference: 'F001-1' })).toBe('other_units');
   const [one, other] = processes(2) as [MeterProcess, MeterProcess];
   await one.meter.charge(payer, 55);

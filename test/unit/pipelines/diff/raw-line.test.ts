@@ -76,10 +76,13 @@ test('any key of any text is found', () => {
       (lines, size) => {
         const whole = lines.map(([ruc, rest]) => `${ruc}|${rest}`).join('\n');
         for (const [ruc, rest] of lines) expect(search(whole, ruc, { size })).toBe(`${ruc}|${rest}`);
-      const all = new LinesSearch(lines.map(([ruc]) => ruc), true);
-      all.add(Buffer.from(whole));
-      all.end();
-      expect([...all.found].sort()).toEqual(lines.map(([ruc, rest]) => [ruc, `${ruc}|${rest}`]).sort());
+        const all = new LinesSearch(
+          lines.map(([ruc]) => ruc),
+          true,
+        );
+        all.add(Buffer.from(whole));
+        all.end();
+        expect([...all.found].sort()).toEqual(lines.map(([ruc, rest]) => [ruc, `${ruc}|${rest}`]).sort());
       },
     ),
   );
