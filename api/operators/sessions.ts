@@ -38,7 +38,7 @@ export async function readLink(pool: Pool, secret: string): Promise<{ name: stri
 
 /**
  * Uses a link up and starts a session. Returns the value of the session's cookie, or null when the link cannot be used.
- * Of two requests with one link, the second waits for the first and then finds it used. If the process dies before the
+ * A second request with the same link waits for the first and then finds it used. If the process dies before the
  * answer arrives, the link is used, and a new one must be made.
  */
 export function useLink(pool: Pool, secret: string, browser: string): Promise<string | null> {
