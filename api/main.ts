@@ -35,7 +35,7 @@ import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
 import { Meter } from './metering/meter.ts';
 import { minuteChannels, SharedMinuteLimits } from './metering/minute-limits.ts';
-import { listenForOperators } from './operators/listen.ts';
+import { listenForOperators } from './operator-console.ts';
 import { makeAudit } from './queries/audit.ts';
 import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';

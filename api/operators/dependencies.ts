@@ -3,15 +3,12 @@ import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { LastKnownRows } from '../../pipelines/watch/watchers.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import type { Site } from '../pages/sessions/cookies.ts';
 
 /** All that the operators' pages use. */
 export interface OperatorDependencies {
   pool: Pool;
   log: Logger;
   now(): Date;
-  /** How operators reach this console. */
-  site: Site;
   /** Null where this process has no archive. Pages that read files then say so. */
   archive: Archive | null;
   /** Reads in ClickHouse, for the count of notices before an approval. */

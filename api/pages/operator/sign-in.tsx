@@ -11,12 +11,12 @@ import {
 import { Form } from '../fields.tsx';
 import { form, type Page, type PageRequest, type Redirect } from '../page.ts';
 import { Code, Link } from '../parts.tsx';
-import { readCookie, writeCookie } from '../sessions/cookies.ts';
+import { readCookie, type Site, writeCookie } from '../sessions/cookies.ts';
 
 /** Where a new session begins. */
 export const startPath = '/registros';
 
-type Dependencies = Pick<OperatorDependencies, 'pool' | 'site'>;
+type Dependencies = Pick<OperatorDependencies, 'pool'> & { site: Site };
 
 const command = 'npx padron operators link --name "Ana Ruiz" --role decider';
 

@@ -1,6 +1,7 @@
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
 import type { OperatorSession } from '../../operators/sessions.ts';
 import { anyone, type PageRow, signedIn } from '../page.ts';
+import type { Site } from '../sessions/cookies.ts';
 import type { Face } from '../surroundings.ts';
 import { makeAuditPage } from './audit.tsx';
 import { makeChangesPage, makeEvidencePage } from './changes.tsx';
@@ -30,8 +31,13 @@ export const operatorFace: Face = {
 /** Where somebody without a session is sent. */
 export const operatorSignInPath = '/';
 
+export type OperatorPageDependencies = OperatorDependencies & {
+  /** How operators reach this console. */
+  site: Site;
+};
+
 /** All pages of the operators' listener. A page is one file in this folder and one line here. */
-export function makeOperatorPages(dependencies: OperatorDependencies): readonly PageRow<OperatorSession>[] {
+export function makeOperatorPages(dependencies: OperatorPageDependencies): readonly PageRow<OperatorSession>[] {
   return [
     anyone('/', makeOperatorSignInPage(dependencies)),
     anyone('/enlace/{secreto}', makeLinkPage(dependencies)),

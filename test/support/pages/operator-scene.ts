@@ -10,7 +10,7 @@ import { header } from '../../../pipelines/registers/padron-reducido.ts';
 import { encodeWindows1252 } from '../../../pipelines/registers/windows-1252.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { padronReducido } from '../../../schemas/registers.ts';
-import { writeChanges } from '../../unit/pipelines/replay/change-files.ts';
+import { writeChanges } from '../registers/change-files.ts';
 import { change, makeWatchRows, row } from '../watch/harness.ts';
 
 // Three editions of the daily register, and a publication in quarantine, as the pipeline would leave them.

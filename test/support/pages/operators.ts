@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { makeOperatorApp } from '../../../api/operators/app.ts';
-import type { OperatorDependencies } from '../../../api/operators/dependencies.ts';
+import { makeOperatorApp } from '../../../api/operator-console.ts';
 import { makeLink, type OperatorRole } from '../../../api/operators/operators.ts';
+import type { OperatorPageDependencies } from '../../../api/pages/operator/table.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { unlimited } from '../api/calendar-app.ts';
@@ -17,7 +17,7 @@ export interface OperatorSite extends Site {
 }
 
 /** Serves the operators' console. */
-export async function startOperatorSite(given: Partial<OperatorDependencies> & { pool: Pool }): Promise<OperatorSite> {
+export async function startOperatorSite(given: Partial<OperatorPageDependencies> & { pool: Pool }): Promise<OperatorSite> {
   const lines: string[] = [];
   const woken: RegisterName[] = [];
   const log = pino({ level: 'debug' }, { write: (line) => lines.push(line) });

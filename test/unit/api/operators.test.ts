@@ -12,7 +12,7 @@ import type { Change } from '../../../pipelines/changes/record.ts';
 import type { Edition } from '../../../pipelines/editions/editions.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { change, row } from '../../support/watch/harness.ts';
-import { writeChanges } from '../pipelines/replay/change-files.ts';
+import { writeChanges } from '../../support/registers/change-files.ts';
 
 // What the operators' pages compute without an engine.
 

@@ -8,7 +8,7 @@ import type { LastKnownRows } from '../../../../pipelines/watch/watchers.ts';
 import { pauseWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
-import { writeChanges } from '../../../unit/pipelines/replay/change-files.ts';
+import { writeChanges } from '../../../support/registers/change-files.ts';
 
 // What approving a publication would send, counted before, is what the consumer `watch` writes afterwards.
 

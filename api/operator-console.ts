@@ -1,13 +1,44 @@
+import Router from '@koa/router';
 import type { Client } from '@temporalio/client';
-import { openArchive } from '../../pipelines/archive/open.ts';
-import type { Lifecycle } from '../../pipelines/runtime/lifecycle.ts';
-import type { Logger } from '../../pipelines/runtime/log.ts';
-import { wakePublish } from '../../workflows/publication/schedule.ts';
-import type { ApiConfiguration } from '../config.ts';
-import type { ApiDependencies } from '../dependencies.ts';
-import { serve } from '../serve.ts';
-import { makeOperatorApp } from './app.ts';
-import type { OperatorDependencies } from './dependencies.ts';
+import type Koa from 'koa';
+import { openArchive } from '../pipelines/archive/open.ts';
+import type { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
+import { wakePublish } from '../workflows/publication/schedule.ts';
+import type { ApiConfiguration } from './config.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { makeKoaApp } from './koa-app.ts';
+import type { OperatorDependencies } from './operators/dependencies.ts';
+import { findOperatorSession } from './operators/sessions.ts';
+import { mountAssets, readAssets } from './pages/assets.ts';
+import { mountPages } from './pages/mount.tsx';
+import {
+  makeOperatorPages,
+  type OperatorPageDependencies,
+  operatorFace,
+  operatorSignInPath,
+} from './pages/operator/table.ts';
+import { makeProblemPage } from './pages/problem-page.tsx';
+import type { RequestState } from './request.ts';
+import { serve } from './serve.ts';
+
+type KoaDependencies = Pick<ApiDependencies, 'requestLog' | 'metrics' | 'baseUrl' | 'minuteLimits'>;
+
+/** Makes the app of the operators' listener. It has pages only, on the same ground as the public ones. */
+export function makeOperatorApp(dependencies: OperatorPageDependencies & KoaDependencies): Koa<RequestState> {
+  const { site, pool } = dependencies;
+  const router = new Router<RequestState>();
+  const assets = readAssets();
+  mountAssets(router, assets);
+  mountPages(router, makeOperatorPages(dependencies), {
+    ...{ site, assets, face: operatorFace, signInPath: operatorSignInPath },
+    cookies: { session: 'operator', visitor: 'operatorVisitor' },
+    admission: null,
+    findSession: (secret) => findOperatorSession(pool, secret),
+  });
+  const koa = { ...dependencies, proxyHops: site.proxyHops };
+  return makeKoaApp(router, koa, makeProblemPage(site, assets, operatorFace));
+}
 
 type Shared = Pick<OperatorDependencies, 'lastKnownRows'> &
   Pick<ApiDependencies, 'pool' | 'log' | 'requestLog' | 'metrics' | 'baseUrl' | 'minuteLimits' | 'now'>;
