@@ -17,7 +17,9 @@ export interface OperatorSite extends Site {
 }
 
 /** Serves the operators' console. */
-export async function startOperatorSite(given: Partial<OperatorPageDependencies> & { pool: Pool }): Promise<OperatorSite> {
+export async function startOperatorSite(
+  given: Partial<OperatorPageDependencies> & { pool: Pool },
+): Promise<OperatorSite> {
   const lines: string[] = [];
   const woken: RegisterName[] = [];
   const log = pino({ level: 'debug' }, { write: (line) => lines.push(line) });

@@ -11,8 +11,8 @@ import { findChanges } from '../../../pipelines/changes/find-changes.ts';
 import type { Change } from '../../../pipelines/changes/record.ts';
 import type { Edition } from '../../../pipelines/editions/editions.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
-import { change, row } from '../../support/watch/harness.ts';
 import { writeChanges } from '../../support/registers/change-files.ts';
+import { change, row } from '../../support/watch/harness.ts';
 
 // What the operators' pages compute without an engine.
 

@@ -7,8 +7,8 @@ import { previewNotices } from '../../../../pipelines/watch/preview.ts';
 import type { LastKnownRows } from '../../../../pipelines/watch/watchers.ts';
 import { pauseWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
-import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 import { writeChanges } from '../../../support/registers/change-files.ts';
+import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
 // What approving a publication would send, counted before, is what the consumer `watch` writes afterwards.
 
