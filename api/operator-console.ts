@@ -2,13 +2,14 @@ import Router from '@koa/router';
 import type { Client } from '@temporalio/client';
 import type Koa from 'koa';
 import { openArchive } from '../pipelines/archive/open.ts';
-import type { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
+import { type Lifecycle, startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import { wakePublish } from '../workflows/publication/schedule.ts';
 import type { ApiConfiguration } from './config.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { makeKoaApp } from './koa-app.ts';
 import type { OperatorDependencies } from './operators/dependencies.ts';
+import { PublishedLines } from './operators/published-lines.ts';
 import { findOperatorSession } from './operators/sessions.ts';
 import { mountAssets, readAssets } from './pages/assets.ts';
 import { mountPages } from './pages/mount.tsx';
@@ -59,16 +60,29 @@ export async function listenForOperators(
   const { log } = shared;
   const { ARCHIVE_URL: archiveUrl, WORK_DIR: workDir } = config;
   const hasArchive = archiveUrl !== undefined && workDir !== undefined;
+  const archive = hasArchive ? await openArchive(archiveUrl, workDir) : null;
+  const lines = archive && hasArchive ? new PublishedLines({ pool: shared.pool, archive, workDir, log }) : null;
   const app = makeOperatorApp({
     ...shared,
     site: { baseUrl: baseUrl ?? '', proxyHops: baseUrl === undefined ? 0 : config.TRUSTED_PROXY_HOPS },
-    archive: hasArchive ? await openArchive(archiveUrl, workDir) : null,
+    archive,
+    lines,
     wakePublish: makeWakePublish(temporal, log),
   });
   const serving = await serve(app.callback(), { host, port, baseUrl: shared.baseUrl, log: shared.requestLog });
   lifecycle.onStop('operators', serving.stop);
+  if (lines !== null) {
+    const stopPreparing = startRepeating('keep lines', prepareEveryMs, log, () => lines.prepareNewest(), 'at_once');
+    lifecycle.onStop('lines', async () => {
+      await lines.stop();
+      await stopPreparing();
+    });
+  }
   log.info({ port: serving.port }, 'listening for operators');
 }
+
+/** A new edition's lines are ready this long after it, and the time that reading takes. */
+const prepareEveryMs = 60_000;
 
 /** A decision is committed before the wake-up, so a wake-up that fails must not look like a decision that failed. */
 function makeWakePublish(temporal: Client | null, log: Logger): OperatorDependencies['wakePublish'] {

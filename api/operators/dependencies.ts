@@ -3,6 +3,7 @@ import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { LastKnownRows } from '../../pipelines/watch/watchers.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { PublishedLines } from './published-lines.ts';
 
 /** All that the operators' pages use. */
 export interface OperatorDependencies {
@@ -11,6 +12,8 @@ export interface OperatorDependencies {
   now(): Date;
   /** Null where this process has no archive. Pages that read files then say so. */
   archive: Archive | null;
+  /** Null where `archive` is. */
+  lines: PublishedLines | null;
   /** Reads in ClickHouse, for the count of notices before an approval. */
   lastKnownRows: LastKnownRows;
   /** Starts the register's workflow `publish`. If this does not arrive, the worker's sweeper finds the work. */

@@ -3,21 +3,26 @@ import { type Archive, isLost } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/changes/errors.ts';
 import { findChanges } from '../../pipelines/changes/find-changes.ts';
 import type { Change } from '../../pipelines/changes/record.ts';
-import { findRawLine, findRawLines } from '../../pipelines/diff/raw-line.ts';
+import { findRawLine } from '../../pipelines/diff/raw-line.ts';
 import { type Edition, publicationUnder } from '../../pipelines/editions/editions.ts';
-import { findPublication } from '../../pipelines/editions/publications.ts';
-import type { OperatorDependencies } from './dependencies.ts';
+import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
+import type { PublishedLines } from './published-lines.ts';
 
 // The change of one company in an edition, and the lines of the two files that it came from.
 
-/** Longest search in one file, so that a page never waits for ever. The largest file takes some 3 s. */
-const searchTimeoutMs = 20_000;
+/** Longest search in one file. The largest takes some 3 s, and longer on a busy machine. */
+const searchTimeoutMs = 60_000;
+/** A page waits this long for a search, and then says that it goes on. */
+const waitMs = 1_500;
 
 export type RawLine =
   | { outcome: 'found'; publicationId: number; text: string }
   | { outcome: 'absent'; publicationId: number }
   /** `removed`: its retention is over. `lost`: the archive does not have it, or it is damaged. */
-  | { outcome: 'removed' | 'lost' | 'slow'; publicationId: number }
+  | { outcome: 'removed' | 'lost'; publicationId: number }
+  /** The file is still being read. `part` is how much of it was read, from 0 to 1, or null when that is not known. */
+  | { outcome: 'reading'; publicationId: number; part: number | null }
   /** A correction comes from no file. A first edition has no file before it. */
   | { outcome: 'no_file' };
 
@@ -27,97 +32,74 @@ export interface Evidence {
   after: RawLine;
 }
 
-/** Lines that were found. Those of an edition's companies are often looked at again. */
-const found = new LRUCache<string, { line: string | null }>({ max: 2_000 });
+export interface EvidenceDependencies {
+  pool: Pool;
+  archive: Archive;
+  lines: PublishedLines;
+}
 
-type Dependencies = Pick<OperatorDependencies, 'pool'> & { archive: Archive };
-
-/** Returns null when the edition did not change the company. The two files are searched at the same time. */
+/** Returns null when the edition did not change the company. */
 export async function evidenceOf(
-  { pool, archive }: Dependencies,
+  dependencies: EvidenceDependencies,
   edition: Edition,
   ruc: string,
 ): Promise<Evidence | null> {
+  const { pool, archive, lines } = dependencies;
   const { register, number, change_file_sha256: sha256, publication_id } = edition;
   const path = await archive.localFile({ register, kind: 'changes', sha256 });
   const filter = { operation: null, column: null, ruc, after: 0 };
-  const signal = AbortSignal.timeout(searchTimeoutMs);
-  const { changes } = await findChanges(path, filter, 1, signal);
+  const { changes } = await findChanges(path, filter, 1, AbortSignal.timeout(searchTimeoutMs));
   if (changes[0] === undefined) return null;
   const under = await publicationUnder(pool, register, number - 1);
-  const [before, after] = await Promise.all([
-    lineOf({ pool, archive }, edition, under?.id ?? null, ruc),
-    lineOf({ pool, archive }, edition, publication_id, ruc),
-  ]);
+  const kept = lines.keeps(edition) ? await lines.find(edition, ruc) : null;
+  const lineOf = async (id: number | null, side: 'before' | 'after'): Promise<RawLine> => {
+    const publication = id === null ? null : await findPublication(pool, id);
+    if (publication?.sha256 == null) return { outcome: 'no_file' };
+    const publicationId = publication.id;
+    if (publication.removed_at !== null) return { outcome: 'removed', publicationId };
+    if (kept == null) return await searched(archive, { ...publication, sha256: publication.sha256 }, ruc);
+    if ('part' in kept) return { outcome: 'reading', publicationId, part: kept.part };
+    return lineIn(kept[side], publicationId);
+  };
+  const [before, after] = await Promise.all([lineOf(under?.id ?? null, 'before'), lineOf(publication_id, 'after')]);
   return { change: changes[0], before, after };
 }
 
-/** Searches for several companies' lines, which run now, by the keys of `found`. */
-const running = new Map<string, Promise<void>>();
-
-/**
- * Finds the lines of these companies in the edition's two files, so that the evidence of each is there when somebody
- * asks for it. A page that lists the companies calls this and does not wait. Only one such search runs at a time, since
- * a file of the largest register keeps a core busy for seconds. While one runs, others are left out.
- */
-export async function prepareEvidence(
-  { pool, archive }: Dependencies,
-  { register, number, publication_id }: Edition,
-  rucs: readonly string[],
-): Promise<void> {
-  if (running.size > 0) return;
-  const under = await publicationUnder(pool, register, number - 1);
-  for (const id of [publication_id, under?.id ?? null]) {
-    const publication = id === null ? null : await findPublication(pool, id);
-    if (publication?.sha256 == null || publication.removed_at !== null) continue;
-    const { sha256, duplicates } = publication;
-    const missing = rucs.filter((ruc) => !found.has(keyOf(sha256, ruc)));
-    if (missing.length === 0 || running.size > 0) continue;
-    const search = async () => {
-      const path = await archive.localFile({ register, kind: 'publications', sha256 });
-      const options = { isLast: (duplicates ?? 0) > 0, signal: AbortSignal.timeout(searchTimeoutMs) };
-      // A company without a line that begins with its RUC is searched for by itself, in the whole of each line.
-      for (const [ruc, line] of await findRawLines(register, path, missing, options)) {
-        found.set(keyOf(sha256, ruc), { line });
-      }
-    };
-    // Whoever waits for the search goes on when it fails, and searches alone.
-    const ended = search().catch(() => undefined);
-    for (const ruc of missing) running.set(keyOf(sha256, ruc), ended);
-    await ended;
-    for (const ruc of missing) running.delete(keyOf(sha256, ruc));
-  }
+function lineIn(line: string | null, publicationId: number): RawLine {
+  return line === null ? { outcome: 'absent', publicationId } : { outcome: 'found', publicationId, text: line };
 }
 
-function keyOf(sha256: string, ruc: string): string {
-  return `${sha256} ${ruc}`;
-}
+/** Searches by publication and RUC. One that has ended keeps its line, since the same company is often looked at again. */
+const searches = new LRUCache<string, Promise<string | null>>({ max: 1_000 });
 
-async function lineOf(
-  { pool, archive }: Dependencies,
-  { register }: Edition,
-  publicationId: number | null,
+/** Searches a whole publication. Small ones take milliseconds. */
+async function searched(
+  archive: Archive,
+  { id, register, sha256, duplicates }: Publication & { sha256: string },
   ruc: string,
 ): Promise<RawLine> {
-  const publication = publicationId === null ? null : await findPublication(pool, publicationId);
-  if (publicationId === null || publication?.sha256 == null) return { outcome: 'no_file' };
-  if (publication.removed_at !== null) return { outcome: 'removed', publicationId };
-  const { sha256, duplicates } = publication;
-  const key = keyOf(sha256, ruc);
-  await running.get(key);
-  const signal = AbortSignal.timeout(searchTimeoutMs);
+  const key = `${sha256} ${ruc}`;
+  const start = async () => {
+    const path = await archive.localFile({ register, kind: 'publications', sha256 });
+    const signal = AbortSignal.timeout(searchTimeoutMs);
+    return await findRawLine(register, path, ruc, { isLast: (duplicates ?? 0) > 0, signal });
+  };
+  let search = searches.get(key);
+  if (search === undefined) {
+    search = start();
+    searches.set(key, search);
+    // Whoever asks next searches again.
+    search.catch(() => searches.delete(key));
+  }
   try {
-    let known = found.get(key);
-    if (known === undefined) {
-      const path = await archive.localFile({ register, kind: 'publications', sha256 });
-      known = { line: await findRawLine(register, path, ruc, { isLast: (duplicates ?? 0) > 0, signal }) };
-      found.set(key, known);
-    }
-    const { line } = known;
-    return line === null ? { outcome: 'absent', publicationId } : { outcome: 'found', publicationId, text: line };
+    const line = await Promise.race([search, waited()]);
+    return line === undefined ? { outcome: 'reading', publicationId: id, part: null } : lineIn(line, id);
   } catch (error) {
-    if (signal.aborted && error === signal.reason) return { outcome: 'slow', publicationId };
-    if (isLost(error) || error instanceof CompareError) return { outcome: 'lost', publicationId };
+    if (isLost(error) || error instanceof CompareError) return { outcome: 'lost', publicationId: id };
     throw error;
   }
+}
+
+function waited(): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(() => resolve(undefined), waitMs).unref());
 }

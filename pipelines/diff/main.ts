@@ -29,9 +29,12 @@ lines.on('line', async (line) => {
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
 
-function run(job: z.output<typeof jobSchema>): Promise<unknown> {
-  const engine = engineOf(job.input.register);
+async function run(job: z.output<typeof jobSchema>): Promise<unknown> {
   const report = (progress: unknown) => say({ kind: 'progress', progress });
+  if (job.kind === 'keepLines') {
+    return await (await import('./changed-lines.ts')).keepChangedLines(job.input, report, aborted.signal);
+  }
+  const engine = engineOf(job.input.register);
   switch (job.kind) {
     case 'compare':
       return engine.compare(job.input, report, aborted.signal);

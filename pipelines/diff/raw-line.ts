@@ -17,6 +17,8 @@ interface SearchOptions {
   /** Whether the publication has repeated lines. Then the last line of a key is its row, and the whole text is read. */
   isLast: boolean;
   signal: AbortSignal;
+  /** Is given the part of the text that was read, from 0 to 1, after each piece. */
+  report?: (part: number) => void;
 }
 
 /**
@@ -32,7 +34,7 @@ export async function findRawLine(
   options: SearchOptions,
 ): Promise<string | null> {
   const search = new LineSearch(key, options.isLast);
-  await read(register, path, search, options.signal);
+  await read(register, path, search, options);
   return search.found;
 }
 
@@ -48,7 +50,7 @@ export async function findRawLines(
   options: SearchOptions,
 ): Promise<Map<string, string>> {
   const search = new LinesSearch(rucs, options.isLast);
-  await read(register, path, search, options.signal);
+  await read(register, path, search, options);
   return search.found;
 }
 
@@ -59,11 +61,19 @@ interface Search {
   end(): void;
 }
 
-async function read(register: RegisterName, path: string, search: Search, signal: AbortSignal): Promise<void> {
+async function read(
+  register: RegisterName,
+  path: string,
+  search: Search,
+  { signal, report }: SearchOptions,
+): Promise<void> {
   const text = await openPublication(path, registerModules[register].source.container, compareLimits);
+  let bytes = 0;
   for await (const piece of text.chunks()) {
     signal.throwIfAborted();
     if (search.add(piece)) return;
+    bytes += piece.length;
+    report?.(bytes / text.textBytes);
   }
   search.end();
 }

@@ -72,10 +72,31 @@ const rebuildInput = z.object({
 });
 export type RebuildInput = z.output<typeof rebuildInput>;
 
+const publishedText = z.object({
+  path,
+  /** Whether the publication has repeated lines. Then the last line of a RUC is its row. */
+  isLast: z.boolean(),
+});
+
+/** Keeps the lines of the companies that an edition changed, so that nobody has to search a whole publication. */
+const keepLinesInput = z.object({
+  register,
+  /** The edition's change file. */
+  changeFile: path,
+  /** The publications before and after the change. Null: there is none, or the archive no longer has it. */
+  before: publishedText.nullable(),
+  after: publishedText.nullable(),
+  /** Folder and name of the file that keeps the lines. */
+  folder: path,
+  name: z.string().min(1),
+});
+export type KeepLinesInput = z.output<typeof keepLinesInput>;
+
 export const jobSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('compare'), input: compareInput }),
   z.object({ kind: z.literal('correct'), input: correctInput }),
   z.object({ kind: z.literal('rebuild'), input: rebuildInput }),
+  z.object({ kind: z.literal('keepLines'), input: keepLinesInput }),
 ]);
 
 /** What each job takes, reports while it runs, and returns. */
@@ -83,11 +104,13 @@ export interface Jobs {
   compare: { input: CompareInput; progress: Progress; result: CompareResult };
   correct: { input: CorrectInput; progress: Progress; result: CorrectResult };
   rebuild: { input: RebuildInput; progress: RebuildProgress; result: Rebuilt };
+  /** Progress is the part of the two texts that was read, from 0 to 1. */
+  keepLines: { input: KeepLinesInput; progress: number; result: { companies: number; bytes: number } };
 }
 
 /** There are two engines: for large registers (with an index and a row store) and for small registers (in memory). */
 export type DifferenceEngine = {
-  [Kind in keyof Jobs]: (
+  [Kind in Exclude<keyof Jobs, 'keepLines'>]: (
     input: Jobs[Kind]['input'],
     report: (progress: Jobs[Kind]['progress']) => void,
     signal: AbortSignal,

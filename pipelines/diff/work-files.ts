@@ -12,7 +12,11 @@ export const maxAttemptAgeMs = 24 * 3_600_000;
  * comparison, correction or rebuild writes under its own temporary name. A file gets its final name only when its bytes
  * are on the disk, so a file with a final name is whole.
  */
-export function workFileName(register: RegisterName, changeFileSha256: string, kind: 'index' | 'rows'): string {
+export function workFileName(
+  register: RegisterName,
+  changeFileSha256: string,
+  kind: 'index' | 'rows' | 'lines',
+): string {
   return `${register}.${changeFileSha256}.${kind}`;
 }
 

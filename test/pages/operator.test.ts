@@ -17,11 +17,11 @@ beforeAll(async () => {
   database = await migratedDatabase(inject('endpoints'));
   pool = makePool(database.DATABASE_URL, 'test', 4);
   scene = await makeOperatorScene(pool);
-  site = await startOperatorSite({ pool, archive: scene.archive });
+  site = await startOperatorSite({ pool, archive: scene.archive, lines: scene.lines });
 });
 afterAll(async () => {
   await site?.stop();
-  scene?.close();
+  await scene?.close();
   await pool?.end();
   await database?.drop();
 });
@@ -109,14 +109,20 @@ test('from an edition’s changes down to a company and both lines, and what und
   expect(await page.textContent('main')).toContain('SUSPENSION TEMPORAL');
   await expectGoodLooks(page, 'operadores-cambios');
   await page.click(`text=${acme}`);
-  const codes = await page.locator('.code-box').allTextContents();
+  const readCodes = async () => {
+    await page.reload();
+    return await page.locator('.code-box').allTextContents();
+  };
+  // Until the files are read, the page says how far that is.
+  await expect.poll(async () => (await readCodes()).length, { timeout: 30_000 }).toBe(2);
+  const codes = await readCodes();
   expect(codes[0]).toContain(`${acme}|PRIMERA EMPRESA S.A.|ACTIVO|`);
   expect(codes[1]).toContain(`${acme}|PRIMERA EMPRESA S.A.|SUSPENSION TEMPORAL|`);
   await expectGoodLooks(page, 'operadores-evidencia');
   await page.goto(`${site.url}/ediciones/padron_reducido/2/deshacer`);
   expect(await page.textContent('main')).toContain('Cambió otra vez después');
   await expectGoodLooks(page, 'operadores-deshacer');
-  await page.getByLabel('Motivo').fill('Nombres de otro archivo');
+  await page.getByRole('textbox', { name: 'Motivo' }).fill('Nombres de otro archivo');
   await page.click('button:text-is("Deshacer la edición")');
   expect(await page.textContent('[role=status]')).toContain('Se pidió deshacerla');
   await expectGoodLooks(page, 'operadores-edicion-deshecha');
@@ -138,7 +144,7 @@ test('deliveries and a customer: what is paused and why, a plan, a credit, a tok
   await expectGoodLooks(page, 'operadores-clientes');
   await page.goto(`${site.url}/clientes/${scene.customer}`);
   await page.click('summary:has-text("Plan, correo")');
-  await page.getByLabel('Plan', { exact: true }).selectOption('empresa');
+  await page.getByRole('combobox', { name: 'Plan' }).selectOption('empresa');
   await page.locator('form:has(select) input[name=motivo]').fill('Contrato nuevo');
   await page.click('button:text-is("Cambiar") >> nth=0');
   expect(await page.textContent('[role=status]')).toContain('El plan cambió');
@@ -189,7 +195,8 @@ test('without an archive, without ClickHouse and without PostgreSQL the pages sa
   await pool.query(`UPDATE publication SET state = 'en_cuarentena' WHERE id = $1`, [scene.quarantined]);
   const bare = await startOperatorSite({ pool });
   const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-  const lame = await startOperatorSite({ pool, archive: scene.archive, lastKnownRows: () => Promise.reject(away) });
+  const files = { archive: scene.archive, lines: scene.lines };
+  const lame = await startOperatorSite({ pool, ...files, lastKnownRows: () => Promise.reject(away) });
   try {
     const visitor = await operatorVisitor(pool, bare.url);
     for (const path of ['/cambios', `/cambios/${acme}`, '/deshacer'])

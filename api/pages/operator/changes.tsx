@@ -4,9 +4,9 @@ import type { Change } from '../../../pipelines/changes/record.ts';
 import type { Edition } from '../../../pipelines/editions/editions.ts';
 import { isCompany, rucLength } from '../../../schemas/ruc.ts';
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
-import { type Evidence, evidenceOf, prepareEvidence, type RawLine } from '../../operators/evidence.ts';
+import { type Evidence, evidenceOf, type RawLine } from '../../operators/evidence.ts';
 import { notFound } from '../../problems.ts';
-import { number } from '../formats.ts';
+import { number, share } from '../formats.ts';
 import { Code, Link, Table } from '../parts.tsx';
 import { type OperatorPage, operatorPageWithQuery } from './acting.ts';
 import { editionOf, editionPath } from './edition.tsx';
@@ -26,10 +26,10 @@ const query = z.strictObject({
     .optional(),
 });
 
-type Dependencies = Pick<OperatorDependencies, 'pool' | 'archive' | 'log'>;
+type Dependencies = Pick<OperatorDependencies, 'pool' | 'archive' | 'lines'>;
 
 /** `/ediciones/{registro}/{numero}/cambios`: the companies that an edition changed, by column and kind of change. */
-export function makeChangesPage({ pool, archive, log }: Dependencies): OperatorPage {
+export function makeChangesPage({ pool, archive, lines }: Dependencies): OperatorPage {
   return operatorPageWithQuery({
     query,
     async show({ params, query: { values } }) {
@@ -50,11 +50,7 @@ export function makeChangesPage({ pool, archive, log }: Dependencies): OperatorP
       const filter = { operation: operacion, column: columna, ruc: null, after: desde };
       const signal = AbortSignal.timeout(searchTimeoutMs);
       const { changes, next } = await findChanges(await archive.localFile(name), filter, maxChanges, signal);
-      prepareEvidence(
-        { pool, archive },
-        edition,
-        changes.map(({ ruc }) => ruc),
-      ).catch((error: unknown) => log.warn({ err: error }, 'the lines of an edition were not prepared'));
+      lines?.prepare(edition).catch(() => undefined);
       const more = new URLSearchParams({ ...(operacion && { operacion }), ...(columna && { columna }) });
       more.set('desde', String(next));
       return {
@@ -146,15 +142,16 @@ function changedColumns(before: Change['before'], after: Change['after']): strin
 }
 
 /** `/ediciones/{registro}/{numero}/cambios/{ruc}`: one company's row before and after, and both lines as published. */
-export function makeEvidencePage({ pool, archive }: Pick<Dependencies, 'pool' | 'archive'>): OperatorPage {
+export function makeEvidencePage({ pool, archive, lines }: Dependencies): OperatorPage {
   return {
     async show({ params }) {
       const edition = await editionOf(pool, params);
       const ruc = params.ruc ?? '';
       // The lines of natural persons have their names.
       if (!/^[0-9]+$/.test(ruc) || ruc.length !== rucLength || !isCompany(ruc)) throw notFound('La empresa');
-      const evidence = archive === null ? null : await evidenceOf({ pool, archive }, edition, ruc);
-      if (archive !== null && evidence === null) throw notFound('El cambio de esta empresa');
+      const hasFiles = archive !== null && lines !== null;
+      const evidence = hasFiles ? await evidenceOf({ pool, archive, lines }, edition, ruc) : null;
+      if (hasFiles && evidence === null) throw notFound('El cambio de esta empresa');
       return {
         title: `${ruc} en la edición ${edition.number}`,
         body: (
@@ -232,10 +229,15 @@ const missing = {
   absent: 'El archivo no tiene ninguna línea de este RUC.',
   removed: 'El archivo ya no se guarda: terminó su plazo.',
   lost: 'El archivo no está, o está dañado.',
-  slow: 'La búsqueda tardó demasiado. Recargue la página.',
   no_file: 'No viene de un archivo.',
 } as const;
 
-function Missing({ line: { outcome } }: { line: RawLine }) {
-  return <Empty>{outcome === 'found' ? '' : missing[outcome]}</Empty>;
+function Missing({ line }: { line: Exclude<RawLine, { outcome: 'found' }> }) {
+  if (line.outcome !== 'reading') return <Empty>{missing[line.outcome]}</Empty>;
+  return (
+    <p class="message">
+      Se está leyendo el archivo entero{line.part !== null && <>: va el {share(line.part, 1)}</>}. Recargue la página en
+      unos segundos.
+    </p>
+  );
 }

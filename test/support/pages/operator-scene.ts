@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
+import { PublishedLines } from '../../../api/operators/published-lines.ts';
 import { entryName, writeZip } from '../../../deploy/local/demo/register/publication.ts';
 import { FolderArchive } from '../../../pipelines/archive/folder.ts';
 import { sha256OfFile } from '../../../pipelines/archive/local-copies.ts';
@@ -20,11 +22,12 @@ const register = padronReducido.name;
 
 export interface OperatorScene {
   archive: FolderArchive;
+  lines: PublishedLines;
   /** The publication in quarantine. */
   quarantined: number;
   customer: number;
   webhook: string;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export async function makeOperatorScene(pool: Pool): Promise<OperatorScene> {
@@ -79,7 +82,14 @@ export async function makeOperatorScene(pool: Pool): Promise<OperatorScene> {
        probed_at = now() WHERE register = $1`,
     [register],
   );
-  return { archive, quarantined: ids[3]!, customer, webhook, close: () => rmSync(folder, { recursive: true }) };
+  const kept = new PublishedLines({ pool, archive, workDir: folder, log: pino({ level: 'silent' }) });
+  return {
+    ...{ archive, lines: kept, quarantined: ids[3]!, customer, webhook },
+    async close() {
+      await kept.stop();
+      rmSync(folder, { recursive: true });
+    },
+  };
 }
 
 function lineOf(ruc: string, nombre: string, estado: string): string {

@@ -32,6 +32,7 @@ export async function startOperatorSite(
     site: { baseUrl: '', proxyHops: 0 },
     now: () => new Date(),
     archive: null,
+    lines: null,
     lastKnownRows: async () => new Map(),
     wakePublish: async (register) => void woken.push(register),
     ...given,
