@@ -187,7 +187,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const baseUrl = config.PUBLIC_BASE_URL ?? '';
   const lastKnownRows: LastKnownRows = (...asked) =>
     stores.askForSearch('last known rows', (clickhouse) => makeLastKnownRows(clickhouse)(...asked));
-  await listenForOperators(lifecycle, config, { ...shared, baseUrl, lastKnownRows }, temporal?.client ?? null);
+  await listenForOperators(lifecycle, config, { ...shared, baseUrl, lastKnownRows, wake }, temporal?.client ?? null);
   // The part registered last stops first. Streams must stop before the server, whose stop waits for open streams.
   streams.start();
   lifecycle.onStop('downloads', async () => downloads.stop());

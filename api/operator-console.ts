@@ -4,7 +4,7 @@ import type Koa from 'koa';
 import { openArchive } from '../pipelines/archive/open.ts';
 import { type Lifecycle, startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
-import { wakePublish } from '../workflows/publication/schedule.ts';
+import { orderRun, reconcileId, wakePublish } from '../workflows/publication/schedule.ts';
 import type { ApiConfiguration } from './config.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { makeKoaApp } from './koa-app.ts';
@@ -41,7 +41,7 @@ export function makeOperatorApp(dependencies: OperatorPageDependencies & KoaDepe
   return makeKoaApp(router, koa, makeProblemPage(site, assets, operatorFace));
 }
 
-type Shared = Pick<OperatorDependencies, 'lastKnownRows'> &
+type Shared = Pick<OperatorDependencies, 'lastKnownRows' | 'wake'> &
   Pick<ApiDependencies, 'pool' | 'log' | 'requestLog' | 'metrics' | 'baseUrl' | 'minuteLimits' | 'now'>;
 
 /**
@@ -68,6 +68,12 @@ export async function listenForOperators(
     archive,
     lines,
     wakePublish: makeWakePublish(temporal, log),
+    giveOrder:
+      temporal &&
+      ((order) =>
+        temporal.withDeadline(Date.now() + wakeDeadlineMs, () =>
+          orderRun(temporal, order === 'verify' ? reconcileId : order),
+        )),
   });
   const serving = await serve(app.callback(), { host, port, baseUrl: shared.baseUrl, log: shared.requestLog });
   lifecycle.onStop('operators', serving.stop);

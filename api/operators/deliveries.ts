@@ -5,6 +5,7 @@ import {
   type NewRecovery,
   type Recovery,
 } from '../../pipelines/webhooks/recoveries.ts';
+import { accountOfDelivery, type Resent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
 import { type Actor, recordAct } from './audit.ts';
 
 /**
@@ -35,6 +36,23 @@ export function cancelRecoveryBy(pool: Pool, actor: Actor, webhookId: string, id
       ...{ before: { recovery: id }, after: { recovery: id, estado: 'cancelada' } },
     });
     return true;
+  });
+}
+
+/**
+ * Makes a delivery due now. The caller then wakes its webhook; if the process dies before that, the worker's sweeper
+ * does. A repeat is recorded as another act.
+ */
+export async function resendBy(pool: Pool, actor: Actor, id: string): Promise<Resent> {
+  const account = await accountOfDelivery(pool, id);
+  if (account === null) return { ok: false, problem: 'not_found' };
+  return await resendDelivery(pool, account, id, async (client, resent) => {
+    if (!resent.ok) return;
+    const { webhookId, estado } = resent;
+    await recordAct(client, actor, {
+      ...{ act: 'deliveries resend', subject: webhookSubject(webhookId), reason: null },
+      ...{ before: null, after: { delivery: id, estado } },
+    });
   });
 }
 

@@ -3,6 +3,8 @@ import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { LastKnownRows } from '../../pipelines/watch/watchers.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { OrderedRun } from '../../workflows/publication/schedule.ts';
+import type { Order } from './orders.ts';
 import type { PublishedLines } from './published-lines.ts';
 
 /** All that the operators' pages use. */
@@ -18,4 +20,11 @@ export interface OperatorDependencies {
   lastKnownRows: LastKnownRows;
   /** Starts the register's workflow `publish`. If this does not arrive, the worker's sweeper finds the work. */
   wakePublish(register: RegisterName): Promise<void>;
+  /** Starts the webhook's workflow. If this does not arrive, the worker's sweeper finds the work. */
+  wake(webhookId: string): Promise<void>;
+  /**
+   * Gives an order to Temporal. Null without an address of Temporal.
+   * @throws when Temporal does not answer in time
+   */
+  giveOrder: ((order: Order) => Promise<OrderedRun>) | null;
 }

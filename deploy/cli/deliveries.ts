@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { recoverBy } from '../../api/operators/deliveries.ts';
+import { recoverBy, resendBy } from '../../api/operators/deliveries.ts';
 import { temporalBlock } from '../../pipelines/runtime/config.ts';
 import { makeLazyTemporal, temporalAccess } from '../../pipelines/runtime/temporal.ts';
 import {
@@ -19,7 +19,7 @@ import {
   readRecovery,
   recoverableStates,
 } from '../../pipelines/webhooks/recoveries.ts';
-import { accountOfDelivery, type NotResent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
+import type { NotResent } from '../../pipelines/webhooks/resend.ts';
 import { makeWake } from '../../pipelines/webhooks/work.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { instantOf, type PadronCommand } from './arguments.ts';
@@ -108,9 +108,7 @@ const sweptSoon = 'A worker takes it up within half a minute.';
 
 async function resend(context: CommandContext, id: string, options: OutputOptions): Promise<void> {
   const wake = wakeOf(context);
-  const account = await accountOfDelivery(context.pool(), id);
-  if (account === null) throw refusal(id, { ok: false, problem: 'not_found' });
-  const resent = await resendDelivery(context.pool(), account, id);
+  const resent = await resendBy(context.pool(), context.actor(), id);
   if (!resent.ok) throw refusal(id, resent);
   const { webhookId, estado } = resent;
   const lines = [`Delivery ${id} of ${webhookId} is ${estado}.`];

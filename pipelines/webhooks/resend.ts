@@ -55,27 +55,39 @@ export type NotResent =
  * - A delivery that a correction took back is refused, even if it was attempted before. Otherwise the receiver could
  *   get the wrong message after the correction.
  * - Deliveries that were cancelled with their webhook are refused.
+ * @param also runs in the same transaction at its end
  */
-export async function resendDelivery(pool: Pool, accountId: number, id: string): Promise<Resent> {
+export async function resendDelivery(
+  pool: Pool,
+  accountId: number,
+  id: string,
+  also: (client: PoolClient, resent: Resent) => Promise<void> = async () => {},
+): Promise<Resent> {
   const day = await dayOfDelivery(pool, id);
   if (day === null) return { ok: false, problem: 'not_found' };
   return inTransaction(pool, async (client): Promise<Resent> => {
-    const { rows } = await client.query<{ webhook_id: string; estado: 'activo' | 'pausado'; deleted: boolean }>(
-      `SELECT w.id AS webhook_id, w.estado, w.deleted_at IS NOT NULL AS deleted
+    const resent = await resendIn(client, accountId, day, id);
+    await also(client, resent);
+    return resent;
+  });
+}
+
+async function resendIn(client: PoolClient, accountId: number, day: string, id: string): Promise<Resent> {
+  const { rows } = await client.query<{ webhook_id: string; estado: 'activo' | 'pausado'; deleted: boolean }>(
+    `SELECT w.id AS webhook_id, w.estado, w.deleted_at IS NOT NULL AS deleted
        FROM webhook w JOIN delivery d ON d.webhook_id = w.id
        WHERE d.day = $1 AND d.id = $2 AND d.account_id = $3 FOR SHARE OF w`,
-      [day, id, accountId],
-    );
-    const webhook = rows[0];
-    if (webhook === undefined) return { ok: false, problem: 'not_found' };
-    if (webhook.deleted) return { ok: false, problem: 'cancelled' };
-    await raiseWork(client, [webhook.webhook_id], day);
-    const made = await makeDue(client, { days: [day], ids: [id], paused: webhook.estado === 'pausado' }, resendable);
-    const estado = made.get(id);
-    return estado === undefined
-      ? leftAsItIs(client, webhook.webhook_id, day, id)
-      : { ok: true, webhookId: webhook.webhook_id, estado };
-  });
+    [day, id, accountId],
+  );
+  const webhook = rows[0];
+  if (webhook === undefined) return { ok: false, problem: 'not_found' };
+  if (webhook.deleted) return { ok: false, problem: 'cancelled' };
+  await raiseWork(client, [webhook.webhook_id], day);
+  const made = await makeDue(client, { days: [day], ids: [id], paused: webhook.estado === 'pausado' }, resendable);
+  const estado = made.get(id);
+  return estado === undefined
+    ? leftAsItIs(client, webhook.webhook_id, day, id)
+    : { ok: true, webhookId: webhook.webhook_id, estado };
 }
 
 /** Finds the account of a delivery for operators, who know only its id. Returns null if the id is unknown. */

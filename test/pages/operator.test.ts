@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { listActs } from '../../api/operators/audit.ts';
+import type { OperatorPageDependencies } from '../../api/pages/operator/table.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { writePing } from '../../pipelines/webhooks/resend.ts';
 import { type FreshDatabase, migratedDatabase } from '../support/engines/isolation.ts';
 import { expectGoodLooks, useBrowser } from '../support/pages/browser.ts';
 import { acme, bravo, makeOperatorScene, type OperatorScene, person } from '../support/pages/operator-scene.ts';
@@ -189,6 +191,59 @@ test('no natural person’s name or RUC is on a page, and HTML of a register is 
   const held = await visitor.get(`/publicaciones/${scene.quarantined}`);
   expect(held.html).not.toContain('<b>S.A.');
   expect(site.logLines()).not.toMatch(new RegExp(`PLANTADA|${person}`));
+});
+
+test('asking a site, verifying, publishing again and sending again do what the commands do, and are recorded', async () => {
+  const visitor = await operatorVisitor(pool, site.url);
+  const send = async (path: string, form: string, fields: Record<string, string> = {}) =>
+    (await visitor.post(path, { form, fields })).headers.get('location');
+  const register = '/registros/padron_reducido';
+  expect(await send(register, 'preguntar')).toBe(`${register}?hecho=pedido`);
+  expect(await send('/verificaciones', 'verificar')).toBe('/verificaciones?hecho=pedido');
+  expect(site.orders).toEqual(['padron_reducido', 'verify']);
+
+  const edition = '/ediciones/padron_reducido/3';
+  expect((await visitor.post(edition, { form: 'repetir' })).html).toContain('El estado actual no lo permite');
+  await pool.query(`UPDATE edition SET materializada_at = NULL WHERE register = 'padron_reducido' AND number = 3`);
+  expect((await visitor.get(edition)).html).toContain('Enviar otra vez a Kafka');
+  expect(await send(edition, 'repetir')).toBe(`${edition}?hecho=repetida`);
+  expect(site.woken.at(-1)).toBe('padron_reducido');
+
+  const endpoint = `/entregas/${scene.webhook}`;
+  await pool.query(`UPDATE webhook SET estado = 'activo', pausado_por = NULL WHERE id = $1`, [scene.webhook]);
+  const delivery = (await writePing(pool, scene.customer, scene.webhook, new Date()))!;
+  await pool.query(`UPDATE delivery SET estado = 'agotada', next_due_at = NULL WHERE id = $1`, [delivery]);
+  expect(await send(endpoint, 'reenviar', { entrega: delivery })).toBe(`${endpoint}?hecho=reenviada`);
+  const { rows } = await pool.query('SELECT estado FROM delivery WHERE id = $1', [delivery]);
+  expect(rows).toEqual([{ estado: 'pendiente' }]);
+  expect(site.wokenWebhooks).toEqual([scene.webhook]);
+  expect((await visitor.post(endpoint, { form: 'reenviar', fields: { entrega: 'en_nada' } })).status).toBe(404);
+
+  const acts = await listActs(pool, { subject: null, before: null }, 4 + 1);
+  const done = acts.filter(({ act }) => act !== 'sign in').map(({ act, subject }) => [act, subject]);
+  expect(done).toEqual([
+    ['deliveries resend', `webhook ${scene.webhook}`],
+    ['editions republish', 'edition padron_reducido 3'],
+    ['verify', 'all registers'],
+    ['publications run', 'register padron_reducido'],
+  ]);
+});
+
+test('an order that Temporal did not take, or may not take, is not recorded', async () => {
+  const answers: [OperatorPageDependencies['giveOrder'], string][] = [
+    [null, 'TEMPORAL_ADDRESS'],
+    [() => Promise.reject(new Error('deadline')), 'Temporal no responde'],
+    [async () => 'paused', 'pausó el horario'],
+  ];
+  const before = await listActs(pool, { subject: 'all registers', before: null }, 100);
+  for (const [giveOrder, text] of answers) {
+    const other = await startOperatorSite({ pool, giveOrder });
+    onTestFinished(() => other.stop());
+    const visitor = await operatorVisitor(pool, other.url);
+    const answer = await visitor.post('/verificaciones', { form: 'verificar' });
+    expect([answer.status, answer.html.includes(text)]).toEqual([422, true]);
+  }
+  expect(await listActs(pool, { subject: 'all registers', before: null }, 100)).toEqual(before);
 });
 
 test('without an archive, without ClickHouse and without PostgreSQL the pages say so', async () => {

@@ -30,9 +30,9 @@ export const defaultSchedules: ScheduleSettings = {
 const timezone = 'America/Lima';
 /** If a scheduled run was missed because Temporal was down, it starts later within this time. */
 const catchupWindow = '12 hours';
-const reconcileId = 'reconcile';
+export const reconcileId = 'reconcile';
 /** What a schedule starts: the fetch of a register, or the daily check of all registers. */
-type Scheduled = RegisterName | typeof reconcileId;
+export type Scheduled = RegisterName | typeof reconcileId;
 
 /** Makes the schedule if it is missing, also after Temporal lost its data. It can be called again at any time. */
 export async function ensureSchedule(
@@ -72,6 +72,21 @@ function optionsOf(scheduled: Scheduled, { cron, reconcileCron }: ScheduleSettin
       args: [input],
     },
   };
+}
+
+/**
+ * What became of an order to fetch or to verify. `queued`: a run is under way, and another one starts after it.
+ * `paused`: somebody paused the schedule on Temporal's page, so nothing starts.
+ */
+export type OrderedRun = 'started' | 'queued' | 'paused';
+
+/** Fetches a register now, or compares all registers with the archive, without waiting for the run's start. */
+export async function orderRun(client: Client, scheduled: Scheduled): Promise<OrderedRun> {
+  const schedule = await ensureSchedule(client, scheduled, defaultSchedules);
+  const { state, info } = await schedule.describe();
+  if (state.paused) return 'paused';
+  await schedule.trigger(ScheduleOverlapPolicy.BUFFER_ONE);
+  return info.runningActions.length === 0 ? 'started' : 'queued';
 }
 
 /** One run of `fetch` that the schedule started. */

@@ -2,6 +2,8 @@ import type { z } from 'zod';
 import { DecisionError } from '../../../pipelines/editions/decisions.ts';
 import { inTransaction, type Pool, type PoolClient } from '../../../pipelines/runtime/postgres.ts';
 import type { Actor } from '../../operators/audit.ts';
+import type { OperatorDependencies } from '../../operators/dependencies.ts';
+import { type Order, orderBy } from '../../operators/orders.ts';
 import { freshMinutes, type OperatorSession } from '../../operators/sessions.ts';
 import { ApiProblem, notFound } from '../../problems.ts';
 import { form, type Page, type PageForm, type Redirect, type SessionRequest, type View } from '../page.ts';
@@ -60,6 +62,32 @@ const refusals: Readonly<Record<DecisionError['code'], string>> = {
   already_corrected: 'La edición ya se deshizo, o está por deshacerse.',
   not_correctable: 'La edición escribió filas que no tenían nada antes: no hay a qué volver.',
 };
+
+/**
+ * Orders a run of a workflow and returns where that led, for the page's `done`.
+ * @throws ApiProblem parametro_invalido
+ */
+export async function orderIn(
+  { pool, giveOrder, log }: Pick<OperatorDependencies, 'pool' | 'giveOrder' | 'log'>,
+  actor: Actor,
+  order: Order,
+): Promise<'pedido' | 'en_cola'> {
+  if (giveOrder === null) throw refusal('Este proceso no conoce a Temporal: falta TEMPORAL_ADDRESS.');
+  const outcome = await orderBy(pool, actor, order, async (wanted) => {
+    try {
+      return await giveOrder(wanted);
+    } catch (error) {
+      log.warn({ err: error, order }, 'an order did not arrive');
+      throw refusal('Temporal no responde. No se pidió nada: pruebe de nuevo en un momento.');
+    }
+  });
+  if (outcome === 'paused') throw refusal('Alguien pausó el horario en la página de Temporal: reanúdelo allí primero.');
+  return outcome === 'started' ? 'pedido' : 'en_cola';
+}
+
+function refusal(text: string): ApiProblem {
+  return new ApiProblem('parametro_invalido', text);
+}
 
 /**
  * Refuses an act that shows a secret in an old session, which somebody else may have found open.

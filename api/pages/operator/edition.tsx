@@ -4,12 +4,13 @@ import { type Edition, findEdition } from '../../../pipelines/editions/editions.
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type Register, registers } from '../../../schemas/registers.ts';
 import { listActs } from '../../operators/audit.ts';
-import { editionSubject } from '../../operators/decisions.ts';
+import { editionSubject, republish } from '../../operators/decisions.ts';
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
 import { notFound } from '../../problems.ts';
+import { Form } from '../fields.tsx';
 import { longDay, number } from '../formats.ts';
 import { Facts, Link, Moment, Table } from '../parts.tsx';
-import { numberIn, type OperatorPage } from './acting.ts';
+import { decideIn, decision, mayDecide, numberIn, type OperatorPage } from './acting.ts';
 import { Acts } from './audit.tsx';
 import { EditionStep, registerIn } from './register.tsx';
 import { CommandWords, Empty, registerTitles } from './words.tsx';
@@ -29,10 +30,25 @@ export function editionPath({ register, number }: Pick<Edition, 'register' | 'nu
 }
 
 /** `/ediciones/{registro}/{numero}`: its facts, its changes by column and kind, and what undid it. */
-export function makeEditionPage({ pool }: Pick<OperatorDependencies, 'pool'>): OperatorPage {
+export function makeEditionPage({
+  pool,
+  wakePublish,
+}: Pick<OperatorDependencies, 'pool' | 'wakePublish'>): OperatorPage {
   return {
-    done: { pedida: 'Se pidió deshacerla: será la próxima edición del registro.' },
-    async show({ params }) {
+    forms: {
+      repetir: decision(z.strictObject({}), async (_, { params }, actor) => {
+        const { register, number } = await editionOf(pool, params);
+        await decideIn(pool, (client) => republish(client, actor, { register, number }));
+        await wakePublish(register);
+        return { to: `${editionPath({ register, number })}?hecho=repetida` };
+      }),
+    },
+    done: {
+      pedida: 'Se pidió deshacerla: será la próxima edición del registro.',
+      repetida: 'Se envía otra vez a Kafka. Los avisos que ya salieron no se repiten.',
+    },
+    async show(request) {
+      const { params } = request;
       const edition = await editionOf(pool, params);
       const [correction, acts] = await Promise.all([
         correctionOf(pool, edition.register, edition.number),
@@ -52,6 +68,7 @@ export function makeEditionPage({ pool }: Pick<OperatorDependencies, 'pool'>): O
             <Changes edition={edition} />
             <h2>Deshacer</h2>
             <Undo edition={edition} isUndone={correction !== null && correction.state !== 'rechazada'} />
+            {mayDecide(request) && <Republish edition={edition} />}
             <h2>Qué se decidió</h2>
             {acts.length === 0 ? <Empty>Nadie decidió nada sobre ella.</Empty> : <Acts acts={acts} />}
           </>
@@ -171,6 +188,25 @@ function CountRow({ edition, name, query, company, other, isCode = false }: Coun
       </td>
       <td class="number">{number(other)}</td>
     </tr>
+  );
+}
+
+/** Only an edition that ClickHouse should have and that does not arrive there needs this. */
+function Republish({ edition: { publicada_at, materializada_at } }: { edition: Edition }) {
+  if (publicada_at === null || materializada_at !== null) return null;
+  return (
+    <>
+      <h2>Enviar otra vez</h2>
+      <p>
+        Sus filas están en Kafka y todavía no se sirven. Si en ClickHouse faltan filas, envíela otra vez: las que ya
+        están no se duplican.
+      </p>
+      <Form name="repetir">
+        <button type="submit" class="plain">
+          Enviar otra vez a Kafka
+        </button>
+      </Form>
+    </>
   );
 }
 

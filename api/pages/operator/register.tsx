@@ -10,7 +10,7 @@ import { notFound } from '../../problems.ts';
 import { Form, TextField } from '../fields.tsx';
 import { longDay, number } from '../formats.ts';
 import { Facts, Link, Moment, Table } from '../parts.tsx';
-import { decision, mayDecide, type OperatorPage } from './acting.ts';
+import { decision, mayDecide, type OperatorPage, orderIn } from './acting.ts';
 import { Publications, RegisterState } from './registers.tsx';
 import { CommandWords, Empty, registerTitles, Status } from './words.tsx';
 
@@ -23,12 +23,17 @@ export function registerIn(text: string | undefined): RegisterName {
   return text;
 }
 
-type Dependencies = Pick<OperatorDependencies, 'pool' | 'now' | 'wakePublish'>;
+type Dependencies = Pick<OperatorDependencies, 'pool' | 'now' | 'log' | 'wakePublish' | 'giveOrder'>;
 
 /** `/registros/{registro}`: its publications and editions, and the pause. */
-export function makeRegisterPage({ pool, now, wakePublish }: Dependencies): OperatorPage {
+export function makeRegisterPage(dependencies: Dependencies): OperatorPage {
+  const { pool, now, wakePublish } = dependencies;
   return {
     forms: {
+      preguntar: decision(z.strictObject({}), async (_, { params }, actor) => {
+        const register = registerIn(params.registro);
+        return { to: `/registros/${register}?hecho=${await orderIn(dependencies, actor, register)}` };
+      }),
       pausar: decision(z.strictObject({ motivo: z.string().max(maxReason) }), async ({ motivo }, { params }, actor) => {
         const register = registerIn(params.registro);
         await inTransaction(pool, (client) => pause(client, actor, register, motivo));
@@ -42,6 +47,8 @@ export function makeRegisterPage({ pool, now, wakePublish }: Dependencies): Oper
       }),
     },
     done: {
+      pedido: 'Se le pregunta ahora al sitio oficial. Lo nuevo aparece abajo en unos minutos.',
+      en_cola: 'Ya se le estaba preguntando al sitio oficial. Se le pregunta otra vez cuando termine.',
       pausado: 'El registro está en pausa: no hace ediciones nuevas. Las descargas siguen.',
       reanudado: 'El registro hace ediciones de nuevo.',
     },
@@ -65,7 +72,12 @@ export function makeRegisterPage({ pool, now, wakePublish }: Dependencies): Oper
             <p>
               <Link to={`/registros/${register}/historia`}>Cambios, rechazos y duraciones por edición</Link>
             </p>
-            {mayDecide(request) && <Pause row={row} />}
+            {mayDecide(request) && (
+              <>
+                <AskNow />
+                <Pause row={row} />
+              </>
+            )}
             <h2>Publicaciones</h2>
             <Publications publications={publications} label="Publicaciones del registro" />
             <h2>Ediciones</h2>
@@ -91,6 +103,16 @@ function RegisterFacts({ row }: { row: RegisterFreshness }) {
         ['Filas', rows === null ? '—' : number(rows)],
       ]}
     />
+  );
+}
+
+function AskNow() {
+  return (
+    <Form name="preguntar">
+      <button type="submit" class="plain">
+        Preguntar ahora al sitio oficial
+      </button>
+    </Form>
   );
 }
 

@@ -1,27 +1,46 @@
+import { z } from 'zod';
 import { listReconciliations, type PastReconciliation } from '../../../pipelines/editions/freshness.ts';
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
+import { Form } from '../fields.tsx';
 import { number } from '../formats.ts';
-import { Code, Link, Moment, Table } from '../parts.tsx';
-import type { OperatorPage } from './acting.ts';
+import { Link, Moment, Table } from '../parts.tsx';
+import { decision, mayDecide, type OperatorPage, orderIn } from './acting.ts';
 import { Empty, registerTitles, Status } from './words.tsx';
 
 const maxRuns = 100;
 
 /** `/verificaciones`: comparisons of what is served with the archive. */
-export function makeVerificationsPage({ pool }: Pick<OperatorDependencies, 'pool'>): OperatorPage {
+export function makeVerificationsPage(
+  dependencies: Pick<OperatorDependencies, 'pool' | 'log' | 'giveOrder'>,
+): OperatorPage {
   return {
-    async show() {
-      const runs = await listReconciliations(pool, null, maxRuns);
+    forms: {
+      verificar: decision(z.strictObject({}), async (_, __, actor) => ({
+        to: `/verificaciones?hecho=${await orderIn(dependencies, actor, 'verify')}`,
+      })),
+    },
+    done: {
+      pedido: 'La verificación empezó. Lee cada registro entero, así que tarda unos minutos.',
+      en_cola: 'Ya había una verificación en curso. Otra empieza cuando termine.',
+    },
+    async show(request) {
+      const runs = await listReconciliations(dependencies.pool, null, maxRuns);
       return {
         title: 'Verificaciones',
         body: (
           <>
             <h1>Verificaciones</h1>
             <p>
-              Cada día se compara lo que se sirve con los archivos de cada registro, fila por fila. La línea de órdenes
-              lo hace cuando se pida:
+              Cada día se compara lo que se sirve con los archivos de cada registro, fila por fila. También se puede
+              pedir ahora. <code>npx padron verify</code> lo hace en la línea de órdenes.
             </p>
-            <Code label="Orden que verifica">npx padron verify</Code>
+            {mayDecide(request) && (
+              <Form name="verificar">
+                <button type="submit" class="plain">
+                  Verificar ahora
+                </button>
+              </Form>
+            )}
             <Runs runs={runs} />
           </>
         ),

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { makeOperatorApp } from '../../../api/operator-console.ts';
 import { makeLink, type OperatorRole } from '../../../api/operators/operators.ts';
+import type { Order } from '../../../api/operators/orders.ts';
 import type { OperatorPageDependencies } from '../../../api/pages/operator/table.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
@@ -14,6 +15,9 @@ import { Visitor } from './visitor.ts';
 export interface OperatorSite extends Site {
   /** The registers whose workflow was woken, in order. */
   woken: RegisterName[];
+  /** The webhooks whose workflow was woken. */
+  wokenWebhooks: string[];
+  orders: Order[];
 }
 
 /** Serves the operators' console. */
@@ -22,6 +26,8 @@ export async function startOperatorSite(
 ): Promise<OperatorSite> {
   const lines: string[] = [];
   const woken: RegisterName[] = [];
+  const wokenWebhooks: string[] = [];
+  const orders: Order[] = [];
   const log = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
   const app = makeOperatorApp({
     log,
@@ -35,6 +41,11 @@ export async function startOperatorSite(
     lines: null,
     lastKnownRows: async () => new Map(),
     wakePublish: async (register) => void woken.push(register),
+    wake: async (webhook) => void wokenWebhooks.push(webhook),
+    giveOrder: async (order) => {
+      orders.push(order);
+      return 'started';
+    },
     ...given,
   });
   const server = createServer(app.callback());
@@ -42,7 +53,7 @@ export async function startOperatorSite(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     logLines: () => lines.join(''),
-    woken,
+    ...{ woken, wokenWebhooks, orders },
     async stop() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));

@@ -5,19 +5,20 @@ import {
   listLastRecoveries,
   maxRunningRecoveries,
   type RecoverableState,
-  type Recovery,
 } from '../../../../pipelines/webhooks/recoveries.ts';
+import type { NotResent } from '../../../../pipelines/webhooks/resend.ts';
 import { startOfLimaDay } from '../../../../schemas/lima-time.ts';
-import { cancelRecoveryBy, recoverBy } from '../../../operators/deliveries.ts';
+import { cancelRecoveryBy, recoverBy, resendBy } from '../../../operators/deliveries.ts';
 import type { OperatorDependencies } from '../../../operators/dependencies.ts';
 import { ApiProblem, notFound } from '../../../problems.ts';
-import { Form, TextField } from '../../fields.tsx';
-import { longDay, number } from '../../formats.ts';
+import { Form } from '../../fields.tsx';
+import { number } from '../../formats.ts';
 import { Facts, Link, Moment, Table } from '../../parts.tsx';
 import { decision, mayDecide, type OperatorPage } from '../acting.ts';
 import { duration } from '../history.tsx';
 import { Empty, Status } from '../words.tsx';
-import { pauseReason, RecoveryState, WebhookState } from './backlog.tsx';
+import { pauseReason, WebhookState } from './backlog.tsx';
+import { Counted, Recover, Recoveries } from './recovering.tsx';
 
 const maxDeliveries = 30;
 const maxRecoveries = 10;
@@ -26,16 +27,16 @@ const recovered: readonly RecoverableState[] = ['agotada', 'descartada'];
 
 const since = z.strictObject({ desde: z.iso.date('escriba el día como AAAA-MM-DD') });
 
-type Dependencies = Pick<OperatorDependencies, 'pool'>;
+type Dependencies = Pick<OperatorDependencies, 'pool' | 'wake'>;
 
-async function endpointOf({ pool }: Dependencies, id: string | undefined): Promise<EndpointState> {
+async function endpointOf({ pool }: Pick<Dependencies, 'pool'>, id: string | undefined): Promise<EndpointState> {
   const endpoint = await readEndpoint(pool, id ?? '');
   if (endpoint === null) throw notFound('El webhook');
   return endpoint;
 }
 
 /** `/entregas/{webhook}`: how one endpoint stands, its last deliveries, and sending again what it did not get. */
-export function makeEndpointPage({ pool }: Dependencies): OperatorPage {
+export function makeEndpointPage({ pool, wake }: Dependencies): OperatorPage {
   const wanted = (desde: string, isSimulated: boolean) => {
     return { from: startOfLimaDay(desde), before: null, states: recovered, isSimulated };
   };
@@ -57,6 +58,13 @@ export function makeEndpointPage({ pool }: Dependencies): OperatorPage {
           throw new ApiProblem('parametro_invalido', `Ya tiene ${maxRunningRecoveries} recuperaciones en curso.`);
         return { to: `/entregas/${webhookId}?hecho=recupera` };
       }),
+      reenviar: decision(z.strictObject({ entrega: z.string().max(200) }), async ({ entrega }, { params }, actor) => {
+        const { webhookId } = await endpointOf({ pool }, params.webhook);
+        const resent = await resendBy(pool, actor, entrega);
+        if (!resent.ok) throw refusalOf(resent);
+        if (resent.estado === 'pendiente') await wake(resent.webhookId);
+        return { to: `/entregas/${webhookId}?hecho=${resent.estado === 'retenida' ? 'retenida' : 'reenviada'}` };
+      }),
       cancelar: decision(z.strictObject({ recuperacion: z.string().max(60) }), async (values, { params }, actor) => {
         const { webhookId } = await endpointOf({ pool }, params.webhook);
         if (!(await cancelRecoveryBy(pool, actor, webhookId, values.recuperacion))) throw notFound('La recuperación');
@@ -65,6 +73,8 @@ export function makeEndpointPage({ pool }: Dependencies): OperatorPage {
     },
     done: {
       recupera: 'Se reenvía por partes lo que el webhook no recibió.',
+      reenviada: 'La entrega sale ahora, con su mismo número.',
+      retenida: 'El webhook está en pausa: la entrega sale cuando el cliente lo reanude.',
       cancelada: 'La recuperación se detuvo. Lo que ya estaba por salir, sale.',
     },
     async show(request) {
@@ -88,12 +98,26 @@ export function makeEndpointPage({ pool }: Dependencies): OperatorPage {
             <Recoveries recoveries={recoveries} isOpen={isOpen} />
             {isOpen && <Recover />}
             <h2>Últimas entregas</h2>
-            <Deliveries deliveries={deliveries} />
+            <Deliveries deliveries={deliveries} isOpen={isOpen} />
           </>
         ),
       };
     },
   };
+}
+
+function refusalOf(refused: NotResent): ApiProblem {
+  switch (refused.problem) {
+    case 'not_found':
+      return notFound('La entrega');
+    case 'cancelled':
+      return new ApiProblem('parametro_invalido', 'La entrega está cancelada: no se envía.');
+    case 'taken_back':
+      return new ApiProblem(
+        'parametro_invalido',
+        `La edición ${refused.by.edition} corrigió lo que dice: no se envía.`,
+      );
+  }
 }
 
 function EndpointFacts({ endpoint }: { endpoint: EndpointState }) {
@@ -135,113 +159,21 @@ function EndpointFacts({ endpoint }: { endpoint: EndpointState }) {
   );
 }
 
-function Recover() {
-  return (
-    <div class="decisions">
-      <section aria-labelledby="contar">
-        <h3 id="contar">Contar primero</h3>
-        <Form name="contar">
-          <TextField name="desde" label="Desde el día (Lima)" type="date" isRequired />
-          <button type="submit" class="plain">
-            Contar
-          </button>
-        </Form>
-      </section>
-      <section aria-labelledby="recuperar">
-        <h3 id="recuperar">Reenviar lo que no recibió</h3>
-        <Form name="recuperar">
-          <TextField
-            name="desde"
-            label="Desde el día (Lima)"
-            type="date"
-            hint="Solo entregas agotadas o descartadas. Lo que una corrección retiró no se reenvía."
-            isRequired
-          />
-          <button type="submit">Reenviar</button>
-        </Form>
-      </section>
-    </div>
-  );
-}
-
-function Counted({ webhookId, desde, total }: { webhookId: string; desde: string; total: number }) {
-  return (
-    <>
-      <p class="path">
-        <Link to={`/entregas/${webhookId}`}>{webhookId}</Link>
-      </p>
-      <h1>Cuántas se reenviarían</h1>
-      <p>
-        Desde el {longDay(desde)}, hasta {number(total)} entregas. No se envió nada.
-      </p>
-      <p>
-        <Link to={`/entregas/${webhookId}`}>Volver al webhook</Link>
-      </p>
-    </>
-  );
-}
-
-interface RecoveriesProps {
-  recoveries: readonly Recovery[];
-  isOpen: boolean;
-}
-
-function Recoveries({ recoveries, isOpen }: RecoveriesProps) {
-  if (recoveries.length === 0) return <Empty>Ninguna.</Empty>;
-  return (
-    <Table
-      label="Recuperaciones"
-      columns={[
-        { name: 'Pedida' },
-        { name: 'Desde' },
-        { name: 'Reenviadas', isNumber: true },
-        { name: 'Estado' },
-        { name: 'Acción' },
-      ]}
-      stacked
-    >
-      {recoveries.map(({ id, createdAt, from, resent, total, estado }) => (
-        <tr key={id}>
-          <td class="first">
-            <Moment at={createdAt} />
-          </td>
-          <td>
-            <span class="label">Desde </span>
-            <Moment at={from} />
-          </td>
-          <td class="number">
-            <span class="label">Reenviadas </span>
-            {number(resent)} de {number(total)}
-          </td>
-          <td class="aside">
-            <RecoveryState estado={estado} />
-          </td>
-          <td>
-            {estado === 'en_curso' && isOpen ? (
-              <Form name="cancelar" of={{ name: 'recuperacion', value: id }}>
-                <button type="submit" class="plain small">
-                  Detener
-                </button>
-              </Form>
-            ) : (
-              '—'
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
 const deliveryColumns = [
   { name: 'Entrega' },
   { name: 'Hecha' },
   { name: 'Evento' },
   { name: 'Intentos', isNumber: true },
   { name: 'Estado' },
+  { name: 'Acción' },
 ];
 
-function Deliveries({ deliveries }: { deliveries: readonly LoggedDelivery[] }) {
+interface DeliveriesProps {
+  deliveries: readonly LoggedDelivery[];
+  isOpen: boolean;
+}
+
+function Deliveries({ deliveries, isOpen }: DeliveriesProps) {
   if (deliveries.length === 0) return <Empty>Todavía no hay entregas.</Empty>;
   return (
     <Table label="Últimas entregas" columns={deliveryColumns} stacked>
@@ -262,6 +194,17 @@ function Deliveries({ deliveries }: { deliveries: readonly LoggedDelivery[] }) {
           </td>
           <td class="aside">
             <Status tone={estado === 'entregada' ? 'good' : estado === 'agotada' ? 'bad' : 'plain'}>{estado}</Status>
+          </td>
+          <td>
+            {isOpen && estado !== 'cancelada' ? (
+              <Form name="reenviar" of={{ name: 'entrega', value: id }}>
+                <button type="submit" class="plain small">
+                  Reenviar
+                </button>
+              </Form>
+            ) : (
+              '—'
+            )}
           </td>
         </tr>
       ))}
