@@ -65,6 +65,10 @@ spec:
             {{- if eq .component "api" }}
             - name: http
               containerPort: 8080
+            {{- if $values.operators.enabled }}
+            - name: operators
+              containerPort: 8082
+            {{- end }}
             {{- end }}
             - name: health
               containerPort: 9090

@@ -8,6 +8,10 @@ Takes `root`, `component`, `own` (the component's values) and, in consumers, `re
 {{- if eq .component "api" -}}
 {{- $fixed = merge $fixed (dict "HTTP_HOST" "0.0.0.0" "HTTP_PORT" "8080") -}}
 {{- $fixed = merge $fixed (dict "STOP_DRAIN_MS" (mul (int .own.drainSeconds) 1000)) -}}
+{{- if .root.Values.operators.enabled -}}
+{{- $fixed = merge $fixed (dict "OPERATOR_HTTP_HOST" "0.0.0.0" "OPERATOR_HTTP_PORT" "8082") -}}
+{{- with .root.Values.operators.baseUrl -}}{{- $fixed = merge $fixed (dict "OPERATOR_BASE_URL" .) -}}{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if ne .component "migrate" -}}
 {{- $fixed = merge $fixed (dict "HEALTH_HOST" "0.0.0.0" "HEALTH_PORT" "9090") -}}

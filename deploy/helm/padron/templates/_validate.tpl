@@ -50,6 +50,9 @@
 {{- fail (printf "Set networkPolicy.%s to at least one peer: an empty list would let everybody in." .) -}}
 {{- end -}}
 {{- end -}}
+{{- if and $values.operators.enabled $values.operators.baseUrl (not $values.networkPolicy.operatorsFrom) -}}
+{{- fail "Set networkPolicy.operatorsFrom to the proxy before operators.baseUrl, which could not reach the console otherwise." -}}
+{{- end -}}
 {{- end -}}
 {{- range $kind, $file := dict "prometheusRule" "rules.yaml" "dashboards" "dashboards/*.json" -}}
 {{- if and (index $values $kind).enabled (not ($.Files.Glob (printf "files/%s" $file))) -}}
@@ -61,10 +64,11 @@
 {{- define "padron.validate-settings" -}}
 {{- $fixed := dict
   "HTTP_HOST" "" "HTTP_PORT" "service.port" "HEALTH_HOST" "" "HEALTH_PORT" "" "WORK_DIR" "api.workDirSizeLimit or worker.workDirSizeLimit"
+  "OPERATOR_HTTP_HOST" "operators.enabled" "OPERATOR_HTTP_PORT" "operators.enabled" "OPERATOR_BASE_URL" "operators.baseUrl"
   "STOP_DEADLINE_MS" "stopDeadlineSeconds" "STOP_DRAIN_MS" "api.drainSeconds" "CLICKHOUSE_REPLICAS" "clickhouse.replicas" "CLICKHOUSE_REPLICA" "clickhouse.replicas" -}}
 {{- $secret := list "DATABASE_URL" "MIGRATION_DATABASE_URL" "WEBHOOK_SECRET_KEYS" "AUDIT_HMAC_KEY" "KAFKA_SASL_PASSWORD"
   "KAFKA_OAUTH_CLIENT_SECRET" "SCHEMA_REGISTRY_PASSWORD" "SCHEMA_REGISTRY_TOKEN" "TEMPORAL_API_KEY" "CLICKHOUSE_PASSWORD"
-  "SMTP_URL" "AWS_SECRET_ACCESS_KEY" "AWS_SESSION_TOKEN" "OTEL_EXPORTER_OTLP_HEADERS" -}}
+  "SMTP_URL" "OIDC_CLIENT_SECRET" "AWS_SECRET_ACCESS_KEY" "AWS_SESSION_TOKEN" "OTEL_EXPORTER_OTLP_HEADERS" -}}
 {{- range $place, $settings := dict "settings" .Values.settings "api.settings" .Values.api.settings
   "consumers.settings" .Values.consumers.settings "worker.settings" .Values.worker.settings
   "migrate.settings" .Values.migrate.settings -}}
