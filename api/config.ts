@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from '../pipelines/runtime/config.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
-import { operatorBlock } from './operators/config.ts';
+import { identityProviderBlock, identityProviderOf, operatorBlock } from './operators/config.ts';
 
 const registerList = z
   .string()
@@ -49,6 +49,7 @@ export const apiConfiguration = z.object({
   /** How long a download waits for its file to be made. Then the client is asked to come again. */
   DELTA_WAIT_MS: wholeNumber(0, 60_000).default(defaultDeltaLimits.waitMs),
   ...operatorBlock.shape,
+  ...identityProviderBlock.shape,
   /** A public token that opens only the calendar. */
   SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
   /** Pause between two reads of operators' additions to the calendar. An addition must appear within a minute. */
@@ -97,8 +98,10 @@ export const apiConfiguration = z.object({
   SUPPLIER_MAX_LIST_AGE_DAYS: wholeNumber(1, 366).default(45),
 });
 
-/** @throws Error when two settings contradict each other */
-export function checkApiConfiguration({ STOP_DRAIN_MS, STOP_DEADLINE_MS }: z.output<typeof apiConfiguration>): void {
+/** @throws Error when two settings contradict each other, or one needs another */
+export function checkApiConfiguration(config: z.output<typeof apiConfiguration>): void {
+  const { STOP_DRAIN_MS, STOP_DEADLINE_MS } = config;
+  identityProviderOf(config);
   if (STOP_DRAIN_MS >= STOP_DEADLINE_MS)
     throw new ConfigurationError('STOP_DRAIN_MS must be less than STOP_DEADLINE_MS, or requests in flight are cut');
 }

@@ -8,7 +8,9 @@ import { orderRun, reconcileId, wakePublish } from '../workflows/publication/sch
 import type { ApiConfiguration } from './config.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { makeKoaApp } from './koa-app.ts';
+import { type IdentityProviderSettings, identityProviderOf } from './operators/config.ts';
 import type { OperatorDependencies } from './operators/dependencies.ts';
+import type { IdentityProvider } from './operators/identity-provider.ts';
 import { PublishedLines } from './operators/published-lines.ts';
 import { findOperatorSession } from './operators/sessions.ts';
 import { mountAssets, readAssets } from './pages/assets.ts';
@@ -62,8 +64,10 @@ export async function listenForOperators(
   const hasArchive = archiveUrl !== undefined && workDir !== undefined;
   const archive = hasArchive ? await openArchive(archiveUrl, workDir) : null;
   const lines = archive && hasArchive ? new PublishedLines({ pool: shared.pool, archive, workDir, log }) : null;
+  const settings = identityProviderOf(config);
   const app = makeOperatorApp({
     ...shared,
+    provider: settings && (await openProvider(settings)),
     site: { baseUrl: baseUrl ?? '', proxyHops: baseUrl === undefined ? 0 : config.TRUSTED_PROXY_HOPS },
     archive,
     lines,
@@ -85,6 +89,12 @@ export async function listenForOperators(
     });
   }
   log.info({ port: serving.port }, 'listening for operators');
+}
+
+/** The library is imported only where it is used. */
+async function openProvider(settings: IdentityProviderSettings): Promise<IdentityProvider> {
+  const { IdentityProvider } = await import('./operators/identity-provider.ts');
+  return new IdentityProvider(settings);
 }
 
 /** A new edition's lines are ready this long after it, and the time that reading takes. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isIPv4 } from 'node:net';
 import { type ParsedUrlQuery, parse as parseQuery } from 'node:querystring';
 import { bodyParser } from '@koa/bodyparser';
 import type Router from '@koa/router';
@@ -179,4 +180,10 @@ function bodyProblem(error: Error): ApiProblem {
   if (status === 413) return new ApiProblem('cuerpo_demasiado_grande', 'El cuerpo admite hasta 64 kB.');
   // The parser's own message quotes the body, which may contain personal data.
   return new ApiProblem('json_invalido', 'El cuerpo no es un objeto JSON válido.');
+}
+
+/** Whether a host name or address means this machine alone. */
+export function isLoopback(host: string): boolean {
+  const plain = host.replace(/^\[|\]$/g, '').replace(/^::ffff:/, '');
+  return plain === 'localhost' || plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'));
 }

@@ -3,8 +3,9 @@ import { approvePublication, publishAgain, rejectPublication } from '../../pipel
 import type { Edition } from '../../pipelines/editions/editions.ts';
 import { pauseRegister, readHead, resumeRegister } from '../../pipelines/editions/heads.ts';
 import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
-import type { PoolClient } from '../../pipelines/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { OrderedRun } from '../../workflows/publication/schedule.ts';
 import { type Actor, recordAct } from './audit.ts';
 
 // What operators decide about publications, editions and registers. The console and the command `padron` both decide by
@@ -104,7 +105,36 @@ async function pauseFacts(client: PoolClient, register: RegisterName) {
   return { paused_at, paused_by, paused_reason };
 }
 
+// Orders to the workflows, which change nothing by themselves.
+
+/** What is ordered: a register whose site is asked, or `verify` for the comparison of all registers. */
+export type Order = RegisterName | 'verify';
+
+/**
+ * Gives an order and records it. `give` runs before the commit, so an order that did not arrive is not recorded. If the
+ * process dies between the two, the order is carried out without a record, which is harmless: it changes nothing.
+ */
+export function orderBy(
+  pool: Pool,
+  actor: Actor,
+  order: Order,
+  give: (order: Order) => Promise<OrderedRun>,
+): Promise<OrderedRun> {
+  return inTransaction(pool, async (client) => {
+    const outcome = await give(order);
+    if (outcome === 'paused') return outcome;
+    const isCheck = order === 'verify';
+    await recordAct(client, actor, {
+      ...{ act: isCheck ? 'verify' : 'publications run', subject: isCheck ? allRegisters : registerSubject(order) },
+      ...{ reason: null, before: null, after: { outcome } },
+    });
+    return outcome;
+  });
+}
+
 // The subjects under which the acts are found.
+
+export const allRegisters = 'all registers';
 
 export function publicationSubject(id: number): string {
   return `publication ${id}`;

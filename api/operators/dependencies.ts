@@ -4,7 +4,7 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { LastKnownRows } from '../../pipelines/watch/watchers.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { OrderedRun } from '../../workflows/publication/schedule.ts';
-import type { Order } from './orders.ts';
+import type { Order } from './decisions.ts';
 import type { PublishedLines } from './published-lines.ts';
 
 /** All that the operators' pages use. */

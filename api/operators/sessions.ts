@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
-import { recordAct } from './audit.ts';
+import { type Act, recordAct } from './audit.ts';
+import type { Identity } from './identity-provider.ts';
 import { type OperatorRole, sha256 } from './operators.ts';
 
 /** A session that nobody uses for this long has ended. */
@@ -53,6 +54,40 @@ export function useLink(pool: Pool, secret: string, browser: string): Promise<st
 }
 
 /**
+ * Starts a session of somebody whom the identity provider knows, and makes the operator at the first time. The role is
+ * the one that the provider's groups give now.
+ * @returns the value of the session's cookie; `revoked` if somebody ended this person's access, which `padron operators
+ *   link` gives back; `name_taken` if another operator has the name
+ */
+export function signInAs(
+  pool: Pool,
+  { subject, name, role }: Identity,
+  browser: string,
+): Promise<{ cookie: string } | 'revoked' | 'name_taken'> {
+  return inTransaction(pool, async (client) => {
+    const known = await client.query<{ id: number; name: string; role: OperatorRole; revoked_at: Date | null }>(
+      'SELECT id, name, role, revoked_at FROM operator WHERE subject = $1 FOR UPDATE',
+      [subject],
+    );
+    let operator = known.rows[0];
+    if (operator === undefined) {
+      // Names stand in the audit, so nobody takes over the name of somebody who came in by a link.
+      const made = await client.query<NonNullable<typeof operator>>(
+        `INSERT INTO operator (name, role, subject) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+         RETURNING id, name, role, revoked_at`,
+        [name, role, subject],
+      );
+      operator = made.rows[0];
+      if (operator === undefined) return 'name_taken';
+    }
+    if (operator.revoked_at !== null) return 'revoked';
+    const before = known.rows[0] === undefined ? null : { role: operator.role };
+    await client.query('UPDATE operator SET role = $2 WHERE id = $1', [operator.id, role]);
+    return { cookie: await startOperatorSession(client, operator, browser, { before, after: { role } }) };
+  });
+}
+
+/**
  * Starts a session of an operator who has proved who it is, in the caller's transaction, and returns the value of its
  * cookie. Every way to sign in ends here.
  */
@@ -60,6 +95,7 @@ async function startOperatorSession(
   client: PoolClient,
   { id, name }: { id: number; name: string },
   browser: string,
+  access: Pick<Act, 'before' | 'after'> = { before: null, after: null },
 ): Promise<string> {
   const cookie = randomBytes(32).toString('base64url');
   const shown = browser.slice(0, maxBrowserLength);
@@ -68,7 +104,8 @@ async function startOperatorSession(
      VALUES ($1, $2, nullif($3, ''), now() + interval '${longestHours} hours')`,
     [sha256(cookie), id, shown],
   );
-  const act = { act: 'sign in', subject: `operator ${name}`, reason: null, before: null, after: { browser: shown } };
+  const after = { ...access.after, browser: shown };
+  const act = { act: 'sign in', subject: `operator ${name}`, reason: null, before: access.before, after };
   await recordAct(client, { name, way: 'console' }, act);
   return cookie;
 }

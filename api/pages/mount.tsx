@@ -13,6 +13,7 @@ import {
   isDownload,
   isRedirect,
   isView,
+  type Outside,
   type PageForm,
   type PageRow,
   type Redirect,
@@ -204,9 +205,10 @@ class PageAnswer<Session> {
     else if (isView(answer)) sendPage(context, answer.status ?? 200, this.#html(answer, { context, ...around }));
   }
 
-  #redirect(context: ApiContext, { to }: Redirect): void {
+  #redirect(context: ApiContext, target: Redirect | Outside): void {
+    const address = 'outside' in target ? target.outside.href : `${prefixOf(this.#dependencies.site)}${target.to}`;
     context.status = 303;
-    context.set({ 'Cache-Control': 'no-store', Location: `${prefixOf(this.#dependencies.site)}${to}` });
+    context.set({ 'Cache-Control': 'no-store', Location: address });
     context.body = '';
   }
 

@@ -26,6 +26,11 @@ export interface Redirect {
   to: string;
 }
 
+/** Leads the browser to another site, whose address our settings name. */
+export interface Outside {
+  outside: URL;
+}
+
 /** A file that the browser saves. */
 export interface Download {
   fileName: string;
@@ -39,7 +44,7 @@ export interface Answered {
   isAnswered: true;
 }
 
-export type Answer = View | Redirect | Download | Answered;
+export type Answer = View | Redirect | Outside | Download | Answered;
 
 /** Spanish texts by the name of the field that they are about. */
 export type FieldErrors = Readonly<Record<string, string>>;
@@ -192,8 +197,8 @@ export function signedIn<Session>(
   return { path, access: 'session' as const, page, isFixed: false, menu: menu ?? null, rules: null };
 }
 
-export function isRedirect(answer: Answer): answer is Redirect {
-  return 'to' in answer;
+export function isRedirect(answer: Answer): answer is Redirect | Outside {
+  return 'to' in answer || 'outside' in answer;
 }
 
 export function isView(answer: Answer): answer is View {

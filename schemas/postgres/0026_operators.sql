@@ -4,6 +4,8 @@ CREATE TABLE IF NOT EXISTS operator (
   name text NOT NULL UNIQUE CHECK (name <> ''),
   -- viewer: sees all pages. decider: also acts.
   role text NOT NULL CHECK (role IN ('viewer', 'decider')),
+  -- Who this is at the identity provider: its address, a space, and its lasting id of the person. Null: came by a link.
+  subject text UNIQUE CHECK (subject <> ''),
   created_at timestamptz NOT NULL DEFAULT now(),
   -- From then on neither a link nor a session of the operator works.
   revoked_at timestamptz

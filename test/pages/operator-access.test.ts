@@ -105,7 +105,7 @@ test('a cookie planted before the sign-in never becomes a session', async () => 
 });
 
 test('without a session every page leads to the sign-in, and no customer session is one', async () => {
-  const rows = makeOperatorPages({ pool } as Parameters<typeof makeOperatorPages>[0]);
+  const rows = makeOperatorPages({ pool, provider: null } as Parameters<typeof makeOperatorPages>[0]);
   const customer = new Visitor(site.url);
   const operator = await operatorVisitor(pool, site.url);
   customer.cookies.set('padron_consola', operator.cookies.get(cookieName)!);
@@ -116,7 +116,7 @@ test('without a session every page leads to the sign-in, and no customer session
 
 test('a viewer sees everything and may send no form that acts, whatever is sent', async () => {
   const viewer = await operatorVisitor(pool, site.url, 'viewer', 'Beto Paz');
-  const rows = makeOperatorPages({ pool, site: { baseUrl: '', proxyHops: 0 } } as Parameters<
+  const rows = makeOperatorPages({ pool, provider: null, site: { baseUrl: '', proxyHops: 0 } } as Parameters<
     typeof makeOperatorPages
   >[0]);
   const acting = rows.filter(({ access, path }) => access === 'session' && path !== '/salir');

@@ -1,4 +1,4 @@
-import type { PastGate } from '../../../pipelines/editions/gate-history.ts';
+import type { PastGate } from '../../../pipelines/editions/past-figures.ts';
 import type { Publication } from '../../../pipelines/editions/publications.ts';
 import { longDay, number } from '../formats.ts';
 import { Link, Moment, Table } from '../parts.tsx';

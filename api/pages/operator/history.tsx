@@ -1,4 +1,4 @@
-import { type EditionDay, editionDays } from '../../../pipelines/editions/edition-days.ts';
+import { type EditionDay, editionDays } from '../../../pipelines/editions/past-figures.ts';
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
 import { longDay, number } from '../formats.ts';
 import { Link, Table } from '../parts.tsx';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { gateHistory, type PastGate } from '../../../pipelines/editions/gate-history.ts';
+import { gateHistory, type PastGate } from '../../../pipelines/editions/past-figures.ts';
 import { findPublication, type Publication } from '../../../pipelines/editions/publications.ts';
 import { listActs, type RecordedAct } from '../../operators/audit.ts';
 import { approve, publicationSubject, reject } from '../../operators/decisions.ts';

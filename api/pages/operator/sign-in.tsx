@@ -18,10 +18,13 @@ export const startPath = '/registros';
 
 type Dependencies = Pick<OperatorDependencies, 'pool'> & { site: Site };
 
+/** The path that leads to the identity provider, or null without one. */
+type SignInDependencies = Dependencies & { providerPath: string | null };
+
 const command = 'npx padron operators link --name "Ana Ruiz" --role decider';
 
 /** `/`: says how to get in, or leads on who is in. */
-export function makeOperatorSignInPage({ pool, site }: Dependencies): Page<PageRequest> {
+export function makeOperatorSignInPage({ pool, site, providerPath }: SignInDependencies): Page<PageRequest> {
   return {
     done: {
       salida: 'La sesión terminó. Hasta pronto.',
@@ -30,15 +33,25 @@ export function makeOperatorSignInPage({ pool, site }: Dependencies): Page<PageR
     async show({ context }) {
       const secret = readCookie(context, 'operator', site);
       if (secret !== null && (await findOperatorSession(pool, secret)) !== null) return { to: startPath };
-      return { title: 'Entrar', body: <HowToEnter /> };
+      return { title: 'Entrar', body: <HowToEnter providerPath={providerPath} /> };
     },
   };
 }
 
-function HowToEnter() {
+function HowToEnter({ providerPath }: Pick<SignInDependencies, 'providerPath'>) {
   return (
     <>
       <h1>Consola de operadores</h1>
+      {providerPath !== null && (
+        <>
+          <p>
+            <Link to={providerPath} class="button">
+              Entrar con la cuenta de la organización
+            </Link>
+          </p>
+          <h2>Sin el proveedor de identidad</h2>
+        </>
+      )}
       <p>
         Se entra con un enlace de un solo uso. Lo hace quien tiene acceso a la línea de órdenes, con el nombre de la
         persona y su rol: <code>viewer</code> ve todo, <code>decider</code> además decide.

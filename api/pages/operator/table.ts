@@ -1,4 +1,5 @@
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
+import type { IdentityProvider } from '../../operators/identity-provider.ts';
 import type { OperatorSession } from '../../operators/sessions.ts';
 import { anyone, type PageRow, signedIn } from '../page.ts';
 import type { Site } from '../sessions/cookies.ts';
@@ -12,6 +13,7 @@ import { makeEndpointPage } from './deliveries/endpoint.tsx';
 import { makeEditionPage } from './edition.tsx';
 import { makeHistoryPage } from './history.tsx';
 import { makeOperatorsPage } from './operators.tsx';
+import { makeProviderPage, makeReturnPage, providerPath, returnPath } from './provider.tsx';
 import { makeGatePage, makePublicationPage } from './publication.tsx';
 import { makeRegisterPage } from './register.tsx';
 import { makeRegistersPage } from './registers.tsx';
@@ -34,12 +36,19 @@ export const operatorSignInPath = '/';
 export type OperatorPageDependencies = OperatorDependencies & {
   /** How operators reach this console. */
   site: Site;
+  /** Null when operators come in by links only. */
+  provider: IdentityProvider | null;
 };
 
 /** All pages of the operators' listener. A page is one file in this folder and one line here. */
 export function makeOperatorPages(dependencies: OperatorPageDependencies): readonly PageRow<OperatorSession>[] {
+  const { provider } = dependencies;
+  const throughProvider = provider && { ...dependencies, provider };
   return [
-    anyone('/', makeOperatorSignInPage(dependencies)),
+    anyone('/', makeOperatorSignInPage({ ...dependencies, providerPath: provider && providerPath })),
+    ...(throughProvider === null
+      ? []
+      : [anyone(providerPath, makeProviderPage(throughProvider)), anyone(returnPath, makeReturnPage(throughProvider))]),
     anyone('/enlace/{secreto}', makeLinkPage(dependencies)),
     signedIn('/salir', makeOperatorSignOutPage(dependencies)),
     signedIn('/registros', makeRegistersPage(dependencies), { menu: 'Registros' }),

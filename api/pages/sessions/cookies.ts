@@ -1,5 +1,4 @@
-import { isIPv4 } from 'node:net';
-import type { ApiContext } from '../../request.ts';
+import { type ApiContext, isLoopback } from '../../request.ts';
 
 /** What decides how people reach this process. */
 export interface Site {
@@ -30,11 +29,6 @@ function isLocal(context: ApiContext, { baseUrl, proxyHops }: Site): boolean {
   return isLoopback(new URL(originOf(context, { baseUrl, proxyHops })).hostname);
 }
 
-function isLoopback(host: string): boolean {
-  const plain = host.replace(/^\[|\]$/g, '').replace(/^::ffff:/, '');
-  return plain === 'localhost' || plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'));
-}
-
 const names = {
   /** Who is signed in. */
   session: 'padron_consola',
@@ -43,6 +37,8 @@ const names = {
   // A browser does not keep the cookies of two ports of one host apart, so the operators' console has names of its own.
   operator: 'padron_operador',
   operatorVisitor: 'padron_operador_visita',
+  /** Who is on the way to the identity provider and back. */
+  operatorSignIn: 'padron_operador_entrada',
 } as const;
 export type CookieName = keyof typeof names;
 

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { makeOperatorApp } from '../../../api/operator-console.ts';
+import type { Order } from '../../../api/operators/decisions.ts';
 import { makeLink, type OperatorRole } from '../../../api/operators/operators.ts';
-import type { Order } from '../../../api/operators/orders.ts';
 import type { OperatorPageDependencies } from '../../../api/pages/operator/table.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
@@ -38,7 +38,7 @@ export async function startOperatorSite(
     site: { baseUrl: '', proxyHops: 0 },
     now: () => new Date(),
     archive: null,
-    lines: null,
+    ...{ lines: null, provider: null },
     lastKnownRows: async () => new Map(),
     wakePublish: async (register) => void woken.push(register),
     wake: async (webhook) => void wokenWebhooks.push(webhook),
