@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { listActs, type RecordedAct } from '../../operators/audit.ts';
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
+import { browserName } from '../browser-name.ts';
 import { Filters, TextField } from '../fields.tsx';
+import { limaMoment } from '../formats.ts';
 import { Link, Moment, Table } from '../parts.tsx';
 import { type OperatorPage, operatorPageWithQuery } from './acting.ts';
 import { Empty } from './words.tsx';
@@ -52,14 +54,7 @@ export function makeAuditPage({ pool }: Pick<OperatorDependencies, 'pool'>): Ope
   });
 }
 
-const columns = [
-  { name: 'Cuándo' },
-  { name: 'Quién' },
-  { name: 'Qué' },
-  { name: 'Por qué' },
-  { name: 'Antes' },
-  { name: 'Después' },
-];
+const columns = [{ name: 'Cuándo' }, { name: 'Quién' }, { name: 'Qué' }, { name: 'Por qué' }, { name: 'Qué cambió' }];
 
 /** Acts as they were recorded, the newest first. */
 export function Acts({ acts }: { acts: readonly RecordedAct[] }) {
@@ -83,13 +78,9 @@ export function Acts({ acts }: { acts: readonly RecordedAct[] }) {
             <span class="label">Por qué </span>
             {reason ?? '—'}
           </td>
-          <td>
-            <span class="label">Antes </span>
-            <Values values={before} />
-          </td>
-          <td>
-            <span class="label">Después </span>
-            <Values values={after} />
+          <td class="wraps">
+            <span class="label">Qué cambió </span>
+            <Values before={before} after={after} />
           </td>
         </tr>
       ))}
@@ -97,15 +88,32 @@ export function Acts({ acts }: { acts: readonly RecordedAct[] }) {
   );
 }
 
-function Values({ values }: { values: RecordedAct['before'] }) {
-  if (values === null) return <>—</>;
+/** Values that stay as they were are left out. */
+function Values({ before, after }: Pick<RecordedAct, 'before' | 'after'>) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const rows = names.flatMap((name) => {
+    const [old, now] = [textOf(name, before?.[name]), textOf(name, after?.[name])];
+    return old === now ? [] : [{ name, old, now }];
+  });
+  if (rows.length === 0) return <>—</>;
   return (
     <ul class="values">
-      {Object.entries(values).map(([name, value]) => (
+      {rows.map(({ name, old, now }) => (
         <li key={name}>
-          <code>{name}</code> {value === null || value === undefined ? '—' : String(value)}
+          <code>{name}</code> {old !== null && `${old} → `}
+          {now ?? 'nada'}
         </li>
       ))}
     </ul>
   );
+}
+
+const instant = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
+
+/** Returns null where there is, or was, nothing. */
+function textOf(name: string, value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  const text = String(value);
+  if (name === 'browser') return browserName(text);
+  return instant.test(text) ? limaMoment(new Date(text)) : text;
 }

@@ -69,6 +69,8 @@ function Charts({ days }: { days: readonly EditionDay[] }) {
             <h2>{label}</h2>
             {points.length < 2 ? (
               <Empty>Con dos ediciones o más hay gráfico.</Empty>
+            ) : points.every(({ value }) => value === 0) ? (
+              <Empty>Ninguna en las últimas {number(points.length)} ediciones.</Empty>
             ) : (
               <Chart label={label} points={points} show={show} />
             )}

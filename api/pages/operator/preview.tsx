@@ -58,7 +58,7 @@ function Counted({ preview: { counts, comparedWith, isCurrent } }: { preview: Pr
         facts={[
           ['Eventos', number(sum('events'))],
           ['Entregas a webhooks', number(sum('deliveries'))],
-          ['De ellas, retenidas', `${number(sum('held'))}, porque su webhook está en pausa`],
+          ['De ellas, retenidas por un webhook en pausa', number(sum('held'))],
           ['Clientes', number(customers)],
         ]}
       />

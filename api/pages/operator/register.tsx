@@ -73,10 +73,10 @@ export function makeRegisterPage(dependencies: Dependencies): OperatorPage {
               <Link to={`/registros/${register}/historia`}>Cambios, rechazos y duraciones por edición</Link>
             </p>
             {mayDecide(request) && (
-              <>
+              <div class="acts">
                 <AskNow />
                 <Pause row={row} />
-              </>
+              </div>
             )}
             <h2>Publicaciones</h2>
             <Publications publications={publications} label="Publicaciones del registro" />

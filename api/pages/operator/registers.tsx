@@ -95,7 +95,6 @@ const columns = [
   { name: 'El sitio respondió' },
   { name: 'Última publicación' },
   { name: 'Verificado' },
-  { name: 'Estado' },
 ];
 
 function Registers({ registers, now }: { registers: readonly RegisterFreshness[]; now: Date }) {
@@ -117,6 +116,9 @@ function Register({ row, now }: { row: RegisterFreshness; now: Date }) {
         <span class="quiet below">
           <code>{register}</code>
         </span>
+        <span class="below">
+          <RegisterState row={row} />
+        </span>
       </td>
       <td class="number">
         <span class="label">Edición </span>
@@ -124,7 +126,7 @@ function Register({ row, now }: { row: RegisterFreshness; now: Date }) {
       </td>
       <td>
         <span class="label">Datos del </span>
-        {fecha_dato === null ? '—' : <span class="tabular">{longDay(fecha_dato)}</span>}
+        {fecha_dato === null ? '—' : longDay(fecha_dato)}
       </td>
       <td class="number">
         <span class="label">Filas </span>
@@ -140,7 +142,10 @@ function Register({ row, now }: { row: RegisterFreshness; now: Date }) {
           '—'
         ) : (
           <>
-            <Link to={`/publicaciones/${last.id}`}>{number(last.id)}</Link> <PublicationStatus state={last.state} />
+            <Link to={`/publicaciones/${last.id}`}>{number(last.id)}</Link>
+            <span class="below">
+              <PublicationStatus state={last.state} />
+            </span>
           </>
         )}
       </td>
@@ -153,9 +158,6 @@ function Register({ row, now }: { row: RegisterFreshness; now: Date }) {
             {checked.equal ? 'igual' : 'difiere'}, {ago(new Date(checked.checked_at), now)}
           </Status>
         )}
-      </td>
-      <td class="aside">
-        <RegisterState row={row} />
       </td>
     </tr>
   );

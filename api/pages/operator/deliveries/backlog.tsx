@@ -55,7 +55,7 @@ function Sums({ backlog }: { backlog: Backlog }) {
         ['La más antigua espera hace', oldestDueSeconds === null ? '—' : duration(oldestDueSeconds)],
         ['Saliendo', number(inFlight)],
         ['Esperan un reintento', number(waiting)],
-        ['Retenidas', `${number(held)}, en ${number(webhooksPaused)} webhooks en pausa`],
+        ['Retenidas', `${number(held)} (webhooks en pausa: ${number(webhooksPaused)})`],
       ]}
     />
   );
