@@ -31,7 +31,7 @@ type KoaDependencies = Pick<ApiDependencies, 'requestLog' | 'metrics' | 'baseUrl
 export function makeOperatorApp(dependencies: OperatorPageDependencies & KoaDependencies): Koa<RequestState> {
   const { site, pool } = dependencies;
   const router = new Router<RequestState>();
-  const assets = readAssets();
+  const assets = readAssets('operators');
   mountAssets(router, assets);
   mountPages(router, makeOperatorPages(dependencies), {
     ...{ site, assets, face: operatorFace, signInPath: operatorSignInPath },

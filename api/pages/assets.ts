@@ -24,23 +24,18 @@ interface Asset {
 
 export type Assets = ReadonlyMap<string, Asset>;
 
-/** The parts of the one style sheet, `padron.css`. Later parts win. */
-const sheets = [
-  'base.css',
-  'parts.css',
-  'charts.css',
-  'forms.css',
-  'docs.css',
-  'anyone.css',
-  'console.css',
-  'operator.css',
-];
+/** The parts of the style sheet `padron.css`, by the listener that serves it. Later parts win. */
+const common = ['base.css', 'parts.css', 'charts.css', 'forms.css'];
+const sheets = {
+  public: [...common, 'docs.css', 'anyone.css', 'console.css'],
+  operators: [...common, 'operator.css'],
+};
 
-export function readAssets(): Assets {
+export function readAssets(listener: keyof typeof sheets = 'public'): Assets {
   const read = (name: string) => readFileSync(new URL(name, folder), 'utf8');
-  const others = readdirSync(folder).filter((name) => !sheets.includes(name));
+  const others = readdirSync(folder).filter((name) => !name.endsWith('.css'));
   const texts: [string, string][] = [
-    ['padron.css', sheets.map(read).join('\n')],
+    ['padron.css', sheets[listener].map(read).join('\n')],
     ...others.map((name): [string, string] => [name, read(name)]),
   ];
   return new Map(texts.map(([name, text]) => [name, assetOf(name, text)]));

@@ -48,7 +48,8 @@ export function addOperatorsCommands(program: PadronCommand, context: CommandCon
       const wanted = { name: filled(options.name, '--name'), role: options.role ?? null, minutes: options.minutes };
       const { operator, secret, expiresAt } = await makeLink(context.pool(), context.actor(options.by), wanted);
       const url = `${address ?? ''}/enlace/${secret}`;
-      if (address === null) context.note('Put the address of the console before it, or set OPERATOR_BASE_URL.');
+      if (address === null && !options.json)
+        context.note('Put the address of the console before it, or set OPERATOR_BASE_URL.');
       context.show(options, { url, name: operator.name, role: operator.role, expires_at: expiresAt }, [
         url,
         `For ${operator.name} (${operator.role}), once, until ${expiresAt.toISOString()}. It is not shown again.`,

@@ -1,3 +1,5 @@
+import { height, markWidth, Chart as Plot, placeWidth, round } from '../chart.tsx';
+
 interface Point {
   name: string;
   value: number;
@@ -8,59 +10,50 @@ interface Point {
 }
 
 interface ChartProps {
+  /** Stands above the bars. */
+  title: string;
+  /** What the bars are, for who does not see them. */
   label: string;
   /** In the order of time. */
   points: readonly Point[];
   show(value: number): string;
 }
 
-const step = 12;
-const barWidth = 8;
-const height = 100;
-
 /**
- * Bars of a figure over time, drawn by the server, with a line of its limits. The page has a table of the same figures
- * for whoever does not see them.
+ * Bars of a figure over time, with a line of its limits. The page has a table of the same figures for whoever does not
+ * see them.
  */
-export function Chart({ label, points, show }: ChartProps) {
+export function Chart({ title, label, points, show }: ChartProps) {
   const most = Math.max(...points.flatMap(({ value, limit }) => [value, limit ?? 0]), Number.MIN_VALUE);
-  const y = (value: number) => height - (value / most) * height;
-  const hasLimit = points.some(({ limit }) => limit != null);
-  const [first, last] = [points[0], points.at(-1)];
+  const last = points.at(-1);
   return (
-    <figure class="chart">
-      <p class="most quiet">{show(most)}</p>
-      <svg
-        viewBox={`0 0 ${points.length * step} ${height}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${label}: ${points.length} valores, el último ${show(last?.value ?? 0)}. La tabla los tiene todos.`}
-      >
-        {points.map(({ name, value, limit, isMarked }, index) => {
-          const x = index * step;
-          // A small value is still seen, and zero is not.
-          const size = value === 0 ? 0 : Math.max(1, height - y(value));
-          return (
-            <g key={name}>
-              <rect
-                class={isMarked === true ? 'marked' : undefined}
-                x={x + (step - barWidth) / 2}
-                y={height - size}
-                width={barWidth}
-                height={size}
-              >
-                <title>{`${name}: ${show(value)}`}</title>
-              </rect>
-              {limit != null && <line class="limit" x1={x} x2={x + step} y1={y(limit)} y2={y(limit)} />}
-            </g>
-          );
-        })}
-      </svg>
-      <figcaption class="quiet">
-        <span>{first?.name}</span>
-        {hasLimit && <span>La línea es lo permitido.</span>}
-        <span>{last === first ? '' : last?.name}</span>
-      </figcaption>
-    </figure>
+    <Plot
+      title={title}
+      summary={`${label}: ${points.length} valores, el último ${show(last?.value ?? 0)}. La tabla los tiene todos.`}
+      places={points.map(({ name }) => name)}
+      top={show(most)}
+      bottom={show(0)}
+    >
+      {points.map(({ name, value, limit, isMarked }, index) => {
+        const x = index * placeWidth;
+        // A small value is still seen, and zero is not.
+        const size = value === 0 ? 0 : Math.max(1, (value / most) * height);
+        const y = limit == null ? null : round(height - (limit / most) * height);
+        return (
+          <g key={name}>
+            <rect
+              class={isMarked === true ? 'bar marked' : 'bar'}
+              x={round(x + (placeWidth - markWidth) / 2)}
+              y={round(height - size)}
+              width={markWidth}
+              height={round(size)}
+            >
+              <title>{`${name}: ${show(value)}`}</title>
+            </rect>
+            {y !== null && <line class="limit" x1={x} x2={x + placeWidth} y1={y} y2={y} />}
+          </g>
+        );
+      })}
+    </Plot>
   );
 }

@@ -134,7 +134,15 @@ export function GateChart({ gate, past }: { gate: string; past: readonly PastGat
       : [],
   );
   if (points.length < 2) return null;
-  return <Chart label={gateTitle(gate)} points={points} show={(value) => figure(gate, value)} />;
+  const hasLimit = points.some(({ limit }) => limit !== null);
+  return (
+    <Chart
+      title={hasLimit ? 'Por publicación. La línea es lo permitido.' : 'Por publicación'}
+      label={gateTitle(gate)}
+      points={points}
+      show={(value) => figure(gate, value)}
+    />
+  );
 }
 
 /** The same figures as the chart, as a table. */

@@ -64,17 +64,17 @@ function Charts({ days }: { days: readonly EditionDay[] }) {
           const value = of(day);
           return value === null ? [] : [{ name: `edición ${day.number}`, value }];
         });
+        if (points.length >= 2 && points.some(({ value }) => value > 0))
+          return <Chart key={label} title={label} label={label} points={points} show={show} />;
         return (
-          <section key={label}>
-            <h2>{label}</h2>
-            {points.length < 2 ? (
-              <Empty>Con dos ediciones o más hay gráfico.</Empty>
-            ) : points.every(({ value }) => value === 0) ? (
-              <Empty>Ninguna en las últimas {number(points.length)} ediciones.</Empty>
-            ) : (
-              <Chart label={label} points={points} show={show} />
-            )}
-          </section>
+          <figure key={label} class="chart">
+            <figcaption>{label}</figcaption>
+            <Empty>
+              {points.length < 2
+                ? 'Con dos ediciones o más hay gráfico.'
+                : `Ninguna en las últimas ${number(points.length)} ediciones.`}
+            </Empty>
+          </figure>
         );
       })}
     </>

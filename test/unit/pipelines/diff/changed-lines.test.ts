@@ -33,7 +33,11 @@ const changes = writeChanges(folder, register, 2, [
 async function inputs() {
   const before = await publication('before.zip', [`${person}|ANTES|`, `${ended}|D|`, `${changed}|LA "Ñ" {"ruc":"|`]);
   const after = await publication('after.zip', [`${added}|C|`, `${changed}|B|`, `${person}|DESPUÉS|`]);
-  return { ...{ register, changeFile: changes.path, folder: kept, name: `${register}.1.lines` }, before, after } as const;
+  return {
+    ...{ register, changeFile: changes.path, folder: kept, name: `${register}.1.lines` },
+    before,
+    after,
+  } as const;
 }
 
 test('the lines of all companies that changed are kept, and no line of a person', async () => {
