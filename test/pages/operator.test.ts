@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { listActs } from '../../api/operators/audit.ts';
+import type { PublishedLines } from '../../api/operators/published-lines.ts';
 import type { OperatorPageDependencies } from '../../api/pages/operator/table.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { writePing } from '../../pipelines/webhooks/resend.ts';
@@ -191,6 +192,18 @@ test('no natural person’s name or RUC is on a page, and HTML of a register is 
   const held = await visitor.get(`/publicaciones/${scene.quarantined}`);
   expect(held.html).not.toContain('<b>S.A.');
   expect(site.logLines()).not.toMatch(new RegExp(`PLANTADA|${person}`));
+});
+
+test('while the lines are read the page says how far that is, and what cannot be kept is searched', async () => {
+  const find = async (answer: { part: number } | null) => {
+    const lines = { keeps: () => true, prepare: async () => {}, find: async () => answer } as unknown as PublishedLines;
+    const other = await startOperatorSite({ pool, archive: scene.archive, lines });
+    onTestFinished(() => other.stop());
+    const visitor = await operatorVisitor(pool, other.url, 'viewer', 'Beto Paz');
+    return (await visitor.get(`/ediciones/padron_reducido/2/cambios/${acme}`)).html;
+  };
+  expect(await find({ part: 0.43 })).toMatch(/leyendo el archivo entero: va el 43\s?%/);
+  expect(await find(null)).toContain(`${acme}|PRIMERA EMPRESA S.A.|ACTIVO|`);
 });
 
 test('asking a site, verifying, publishing again and sending again do what the commands do, and are recorded', async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { operatorAddress } from '../../../api/operators/config.ts';
+import { identityProviderBlock, identityProviderOf, operatorAddress } from '../../../api/operators/config.ts';
 import { previewRevert } from '../../../api/operators/conflicts.ts';
 import { marginOf } from '../../../api/pages/operator/gates.tsx';
 import { duration } from '../../../api/pages/operator/history.tsx';
@@ -24,6 +24,21 @@ const at = new Date('2026-11-27T08:00:00Z');
 const [acme, bravo, charlie, delta] = ['20990000019', '20990000027', '20990000035', '20990000043'];
 const register = 'padron_reducido';
 const file = (edition: number, changes: readonly Change[]) => writeChanges(folder, register, edition, changes);
+
+test('an identity provider needs TLS, a client and a group', () => {
+  const read = (settings: Record<string, string>) => identityProviderOf(identityProviderBlock.parse(settings));
+  const issuer = { OIDC_ISSUER_URL: 'https://id.example.pe/realms/a' };
+  expect(read({})).toBeNull();
+  expect(read({ ...issuer, OIDC_CLIENT_ID: 'padron', OIDC_VIEWER_GROUP: 'miran' })).toEqual({
+    ...{ issuer: issuer.OIDC_ISSUER_URL, clientId: 'padron', clientSecret: null, scope: 'openid profile email' },
+    ...{ groupsClaim: 'groups', deciderGroup: null, viewerGroup: 'miran', prompt: 'login' },
+  });
+  expect(() => read(issuer)).toThrow('needs OIDC_CLIENT_ID');
+  expect(() => read({ ...issuer, OIDC_CLIENT_ID: 'padron' })).toThrow('OIDC_DECIDER_GROUP or OIDC_VIEWER_GROUP');
+  expect(() => read({ OIDC_ISSUER_URL: 'http://id.example.pe' })).toThrow('must be https');
+  const local = { OIDC_ISSUER_URL: 'http://127.0.0.1:8090', OIDC_CLIENT_ID: 'padron', OIDC_DECIDER_GROUP: 'x' };
+  expect(read(local)?.issuer).toBe(local.OIDC_ISSUER_URL);
+});
 
 test('the console is at its address, or at its port', () => {
   const unset = { OPERATOR_HTTP_HOST: '127.0.0.1' };
