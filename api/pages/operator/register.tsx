@@ -73,7 +73,7 @@ export function makeRegisterPage(dependencies: Dependencies): OperatorPage {
               <Link to={`/registros/${register}/historia`}>Cambios, rechazos y duraciones por edición</Link>
             </p>
             {mayDecide(request) && (
-              <div class="acts">
+              <div class="act-row">
                 <AskNow />
                 <Pause row={row} />
               </div>
