@@ -186,8 +186,7 @@ function EvidenceBody({ evidence: { change, before, after } }: { evidence: Evide
         {names.map((name) => (
           <tr key={name} class={changed.has(name) ? 'changed' : undefined}>
             <td class="first">
-              <code>{name}</code>
-              {changed.has(name) && <span class="badge">cambió</span>}
+              <code>{name}</code> {changed.has(name) && <span class="badge">cambió</span>}
             </td>
             <td class="wraps">
               <span class="label">Antes </span>

@@ -100,8 +100,7 @@ function Sessions({ sessions, current }: { sessions: readonly OperatorSessionSum
       {sessions.map(({ id, name, browser, startedAt, lastUsedAt }) => (
         <tr key={id}>
           <td class="first wraps">
-            {name}
-            {id === current && <span class="badge">esta sesión</span>}
+            {name} {id === current && <span class="badge">esta sesión</span>}
           </td>
           <td class="wraps">{browserName(browser)}</td>
           <td>

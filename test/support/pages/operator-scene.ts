@@ -21,6 +21,8 @@ export const [acme, bravo, charlie, person] = ['20990000019', '20990000027', '20
 const register = padronReducido.name;
 
 export interface OperatorScene {
+  /** Has the folder of the archive in it. */
+  folder: string;
   archive: FolderArchive;
   lines: PublishedLines;
   /** The publication in quarantine. */
@@ -84,7 +86,7 @@ export async function makeOperatorScene(pool: Pool): Promise<OperatorScene> {
   );
   const kept = new PublishedLines({ pool, archive, workDir: folder, log: pino({ level: 'silent' }) });
   return {
-    ...{ archive, lines: kept, quarantined: ids[3]!, customer, webhook },
+    ...{ folder, archive, lines: kept, quarantined: ids[3]!, customer, webhook },
     async close() {
       await kept.stop();
       rmSync(folder, { recursive: true });
