@@ -38,6 +38,11 @@ export function longDay(day: Date | string): string {
   return days.format(typeof day === 'string' ? new Date(`${day}T12:00:00-05:00`) : day);
 }
 
+/** 29/11/2026 @param day YYYY-MM-DD */
+export function shortDay(day: string): string {
+  return `${day.slice(8, 10)}/${day.slice(5, 7)}/${day.slice(0, 4)}`;
+}
+
 const daysAndMonths = new Intl.DateTimeFormat('es-PE', { timeZone: 'America/Lima', day: '2-digit', month: '2-digit' });
 
 /** 27/11 @param day YYYY-MM-DD */

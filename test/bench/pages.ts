@@ -17,11 +17,13 @@ const goalP95Ms = 50;
 const pages = [
   { target: '/', expected: 'Una primera consulta' },
   { target: '/estado', expected: '<h1>Estado de los datos</h1>' },
-  { target: '/estado/padron_reducido', expected: 'padron_reducido' },
+  { target: '/estado/padron_reducido', expected: '<h1>Padrón reducido del RUC</h1>' },
   { target: '/calendario', expected: '<h1>Calendario tributario</h1>' },
-  { target: '/docs', expected: '/id/v1/ruc/{numero}' },
-  { target: '/errores', expected: 'ruc_invalido' },
-  { target: '/consola', expected: 'padron_bench' },
+  { target: '/docs', expected: '<h1>Documentación</h1>' },
+  { target: '/errores', expected: 'ruc_formato' },
+  { target: '/consola/resumen', expected: 'padron_bench' },
+  { target: '/consola/eventos', expected: '<h1>Eventos</h1>' },
+  { target: '/consola/webhooks', expected: '<h1>Webhooks</h1>' },
 ];
 
 /**
@@ -118,6 +120,7 @@ function joined(calls: readonly SteadyCalls[]): SteadyCalls {
   return {
     answered: calls.reduce((sum, each) => sum + each.answered, 0),
     wrong: calls.reduce((sum, each) => sum + each.wrong, 0),
+    firstWrong: calls.find(({ firstWrong }) => firstWrong !== null)?.firstWrong ?? null,
     latencies: calls.flatMap(({ latencies }) => latencies),
   };
 }
@@ -145,6 +148,7 @@ function print(title: string, { views, lookups, cpuSeconds, seconds }: Figures):
     const [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1].map((share) => quantile(share, calls.latencies).toFixed(0));
     const perSecond = Math.round(calls.answered / seconds);
     console.log(`  ${name}: ${perSecond}/s, ${calls.wrong} wrong; p50 ${p50}, p95 ${p95}, p99 ${p99}, max ${max} ms`);
+    if (calls.firstWrong !== null) console.log(`    wrong first: ${calls.firstWrong}`);
   }
   console.log(`  CPU s: ${[...cpuSeconds].map(([name, used]) => `${name} ${used.toFixed(1)}`).join(', ')}`);
 }

@@ -12,7 +12,7 @@ import { describeMachine } from './figures.ts';
 import { unlimitedToken } from './own-stack.ts';
 import { ProcessWatch } from './process-watch.ts';
 import { SoakSamples } from './soak-samples.ts';
-import { type SteadyCalls, startSteadyCallers } from './steady-callers.ts';
+import { startSteadyCallers } from './steady-callers.ts';
 
 const folder = resolve('.local/bench/soak');
 const sampleMs = 5_000;
@@ -95,10 +95,11 @@ async function load(
   }
   end.at = 0;
   const calls = await callers;
-  const total = (of: Exclude<keyof SteadyCalls, 'latencies'>) => calls.reduce((sum, each) => sum + each[of], 0);
+  const total = (of: 'answered' | 'wrong') => calls.reduce((sum, each) => sum + each[of], 0);
   const cpu = [...watch.stop()].map(([name, { cpuSeconds }]) => `${name} ${cpuSeconds.toFixed(0)}`);
   const { curves, growing } = samples.stop();
   console.log(`\n${total('answered')} answers, ${total('wrong')} wrong; ${deliveries} deliveries, each once`);
+  for (const { firstWrong } of calls) if (firstWrong !== null) console.log(`  wrong: ${firstWrong}`);
   console.log(`${days.length} editions, ${late} of them later than the next was due; CPU s: ${cpu.join(', ')}`);
   console.log(`medians of twelve parts of the time:\n${curves.join('\n')}`);
   const isJudged = days.length * everyMs >= judgedFromMs;

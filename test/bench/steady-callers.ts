@@ -4,6 +4,8 @@ import { openConnection } from './look-up-callers.ts';
 export interface SteadyCalls {
   answered: number;
   wrong: number;
+  /** The first wrong answer: what was asked, and the status line. */
+  firstWrong: string | null;
   /** Milliseconds from when each request was due to its answer, so that a slow answer counts for those it delays. */
   latencies: number[];
 }
@@ -24,7 +26,7 @@ export function startSteadyCallers(
   const head = `HTTP/1.1\r\nHost: ${hostname}:${port}\r\n${headers}\r\n`;
   return Array.from({ length: callers }, async (_, number) => {
     const connection = await openConnection(hostname, Number(port));
-    const calls: SteadyCalls = { answered: 0, wrong: 0, latencies: [] };
+    const calls: SteadyCalls = { answered: 0, wrong: 0, firstWrong: null, latencies: [] };
     const pauseMs = (1_000 * callers) / perSecond;
     for (let dueAt = Date.now() + (pauseMs * number) / callers; Date.now() < end.at; dueAt += pauseMs) {
       await sleep(Math.max(0, dueAt - Date.now()));
@@ -32,7 +34,9 @@ export function startSteadyCallers(
       const answer = await connection.ask(`GET ${target} ${head}`);
       calls.answered += 1;
       calls.latencies.push(Date.now() - dueAt);
-      if (!answer.startsWith('HTTP/1.1 200') || !isRight(answer)) calls.wrong += 1;
+      if (answer.startsWith('HTTP/1.1 200') && isRight(answer)) continue;
+      calls.wrong += 1;
+      calls.firstWrong ??= `GET ${target}: ${answer.split('\r\n', 1)[0]}`;
     }
     connection.socket.destroy();
     return calls;

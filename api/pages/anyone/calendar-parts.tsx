@@ -1,8 +1,9 @@
 import type { CalendarMeta, YearRange } from '../../../schemas/http/calendar.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
+import { shortDay } from '../formats.ts';
 import { Code, Link } from '../parts.tsx';
-import { shortDay, webcalOf } from './words.ts';
+import { webcalOf } from './words.ts';
 
 // What the pages of the calendar share. They ask the same functions as the operations of the API, and no engine.
 

@@ -1,6 +1,6 @@
 import { BarChart, Chart, height, markWidth, placeWidth, round } from '../chart.tsx';
-import { number } from '../formats.ts';
-import { clock, shortDay } from './words.ts';
+import { number, shortDay } from '../formats.ts';
+import { clock } from './words.ts';
 
 // The charts of a register's status.
 

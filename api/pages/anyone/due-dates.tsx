@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Digit, digits, type ScheduleAnswer } from '../../../schemas/http/calendar.ts';
 import { Filters, Select } from '../fields.tsx';
-import { number } from '../formats.ts';
+import { number, shortDay } from '../formats.ts';
 import { type Page, type PageRequest, withQuery } from '../page.ts';
 import { Table } from '../parts.tsx';
 import {
@@ -12,7 +12,7 @@ import {
   Source,
   Subscribe,
 } from './calendar-parts.tsx';
-import { monthName, shortDay, weekdayAndDay } from './words.ts';
+import { monthName, weekdayAndDay } from './words.ts';
 
 /** Due dates that are listed for a digit: those of a year. */
 const maxDueDates = 12;

@@ -2,13 +2,13 @@ import { limaDay, startOfLimaDay } from '../../../schemas/lima-time.ts';
 import { isRegisterName } from '../../../schemas/registers.ts';
 import { notFound } from '../../problems.ts';
 import { changesByDay, daysShown, type RegisterStatus, type Status, shownDays } from '../../queries/register-status.ts';
-import { longDay, number } from '../formats.ts';
+import { longDay, number, shortDay } from '../formats.ts';
 import type { Page, PageRequest } from '../page.ts';
 import { Facts, Link, Moment, Table } from '../parts.tsx';
 import { ChangesChart, HoursChart } from './charts.tsx';
 import { type StatusDependencies, withStatus } from './status.tsx';
 import { Incidents, StandingBadge, StatusAge } from './status-parts.tsx';
-import { expectedWords, habitSentence, limaClock, registerTitle, shortDay, standingSentence } from './words.ts';
+import { expectedWords, habitSentence, limaClock, registerTitle, standingSentence } from './words.ts';
 
 /** `/estado/{registro}`: all that is public about one register, with its past of 90 days as charts and a table. */
 export function makeRegisterStatusPage(dependencies: StatusDependencies): Page<PageRequest> {

@@ -3,7 +3,7 @@ import { limaDay } from '../../../schemas/lima-time.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { ApiProblem } from '../../problems.ts';
 import { allIncidents, type RegisterStatus, type ServedNow, type Status } from '../../queries/register-status.ts';
-import { limaMoment, number } from '../formats.ts';
+import { limaMoment, number, shortDay } from '../formats.ts';
 import type { Page, PageRequest, View } from '../page.ts';
 import { Facts, Link, Moment, Table } from '../parts.tsx';
 import { Incidents, StandingBadge, StatusAge, StatusUnknown } from './status-parts.tsx';
@@ -11,7 +11,6 @@ import {
   expectedWords,
   limaClock,
   registerTitle,
-  shortDay,
   standingMeanings,
   standingSentence,
   standingWords,

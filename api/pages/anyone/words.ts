@@ -3,7 +3,7 @@ import type { IncidentKind, StandingName } from '../../../pipelines/editions/sta
 import { limaDay, limaTime } from '../../../schemas/lima-time.ts';
 import { registers } from '../../../schemas/registers.ts';
 import type { RegisterStatus } from '../../queries/register-status.ts';
-import { limaMoment, longDay, number } from '../formats.ts';
+import { limaMoment, longDay, number, shortDay } from '../formats.ts';
 
 // The words in which the status is shown, on its pages and in its feeds.
 
@@ -105,11 +105,6 @@ export function expectedWords({ habit, expected }: RegisterStatus, now: Date): s
   const tomorrow = limaDay(new Date(now.getTime() + 86_400_000));
   const name = day === today ? 'hoy' : day === tomorrow ? 'mañana' : `el ${shortDay(day)}`;
   return `${past}${name} hacia las ${limaClock(expected.at)}`;
-}
-
-/** 29/11/2026 @param day YYYY-MM-DD */
-export function shortDay(day: string): string {
-  return `${day.slice(8, 10)}/${day.slice(5, 7)}/${day.slice(0, 4)}`;
 }
 
 const withWeekday = new Intl.DateTimeFormat('es-PE', {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Capability, capabilities } from '../../../schemas/http/account.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import { toDate, toDayNumber } from '../../calendar/days.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
@@ -93,10 +94,16 @@ function Account({ summary: { plan, cuota, contrato_datos: contract, limites } }
 
 const columns = [{ name: 'Sesión' }, { name: 'Token' }, { name: 'Empezó' }, { name: 'Último uso' }, { name: 'Acción' }];
 
+/** What a session that began with a link may do. */
+function allowedText(allowed: readonly Capability[]): string {
+  if (allowed.length === capabilities.length) return 'con todos los permisos';
+  return `solo: ${allowed.map((each) => capabilityTexts[each]).join(', ')}`;
+}
+
 function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; current: string }) {
   return (
     <Table label="Sesiones abiertas" columns={columns} stacked>
-      {sessions.map(({ id, name, browser, tokenId, capabilities, startedAt, lastUsedAt }) => (
+      {sessions.map(({ id, name, browser, tokenId, capabilities: allowed, startedAt, lastUsedAt }) => (
         <tr key={id}>
           <td class="first wraps">
             <strong>{name ?? browserName(browser)}</strong> {id === current && <span class="badge">esta sesión</span>}
@@ -105,9 +112,7 @@ function Sessions({ sessions, current }: { sessions: readonly SessionSummary[]; 
           <td>
             <span class="label">Token </span>
             {tokenId === null ? 'enlace' : <code>pad_live_{tokenId.slice(0, 8)}…</code>}
-            {capabilities !== null && (
-              <span class="quiet below">solo: {capabilities.map((each) => capabilityTexts[each]).join(', ')}</span>
-            )}
+            {allowed !== null && <span class="quiet below">{allowedText(allowed)}</span>}
           </td>
           <td>
             <span class="label">Empezó </span>

@@ -1,7 +1,7 @@
 import { type RegisterFreshness, readFreshness } from '../../../pipelines/editions/freshness.ts';
 import { listPublications, type Publication } from '../../../pipelines/editions/publications.ts';
 import type { OperatorDependencies } from '../../operators/dependencies.ts';
-import { longDay, number } from '../formats.ts';
+import { longDay, number, shortDay } from '../formats.ts';
 import { Link, Moment, Table } from '../parts.tsx';
 import type { OperatorPage } from './acting.ts';
 import { ago, CommandWords, Empty, PublicationStatus, registerTitles, Status } from './words.tsx';
@@ -126,7 +126,7 @@ function Register({ row, now }: { row: RegisterFreshness; now: Date }) {
       </td>
       <td>
         <span class="label">Datos del </span>
-        {fecha_dato === null ? '—' : longDay(fecha_dato)}
+        {fecha_dato === null ? '—' : shortDay(fecha_dato)}
       </td>
       <td class="number">
         <span class="label">Filas </span>

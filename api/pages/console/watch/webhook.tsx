@@ -158,10 +158,8 @@ function Secrets({ secrets, now }: { secrets: readonly SigningSecret[]; now: Dat
     <ul>
       {secrets.map(({ number: count, createdAt, expiresAt }) => (
         <li key={count}>
-          Del <Moment at={createdAt} />
-          {expiresAt === null ? (
-            ': firma desde entonces'
-          ) : (
+          {expiresAt === null ? 'El vigente' : 'El anterior'}, creado el <Moment at={createdAt} />
+          {expiresAt !== null && (
             <>
               : firma todavía {duration(expiresAt.getTime() - now.getTime())}, hasta el <Moment at={expiresAt} />
             </>
