@@ -17,7 +17,7 @@ const goalP95Ms = 50;
 const pages = [
   { target: '/', expected: 'Una primera consulta' },
   { target: '/estado', expected: '<h1>Estado de los datos</h1>' },
-  { target: '/estado/padron_reducido', expected: '<h1>Padrón reducido del RUC</h1>' },
+  { target: '/estado/padron_reducido', expected: 'Padrón reducido del RUC</h1>' },
   { target: '/calendario', expected: '<h1>Calendario tributario</h1>' },
   { target: '/docs', expected: '<h1>Documentación</h1>' },
   { target: '/errores', expected: 'ruc_formato' },
