@@ -69,12 +69,16 @@ async function load(
   const pick = () => sample[Math.floor(Math.random() * sample.length)]!;
   const lookUp = () => {
     const { ruc } = pick();
-    return { target: `/id/v1/ruc/${ruc}`, isRight: (answer: string) => answer.includes(`"data":{"ruc":"${ruc}"`) };
+    return {
+      name: 'look-up',
+      target: `/id/v1/ruc/${ruc}`,
+      isRight: (answer: string) => answer.includes(`"data":{"ruc":"${ruc}"`),
+    };
   };
   const search = () => {
     const { name } = pick();
     const target = `/id/v1/ruc/buscar?${new URLSearchParams({ q: name })}`;
-    return { target, isRight: (answer: string) => answer.includes('"success":true') };
+    return { name: 'search', target, isRight: (answer: string) => answer.includes('"success":true') };
   };
   const { apiUrl } = stage.chain.product;
   const head = `Authorization: Bearer ${token}\r\n`;
