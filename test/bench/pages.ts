@@ -107,7 +107,7 @@ async function measure(
             url,
             `Authorization: Bearer ${token}\r\n`,
             end,
-            { perSecond: lookups, callers: 48 },
+            { perSecond: lookups, callers: 128 },
             lookUp,
           ),
         ),
