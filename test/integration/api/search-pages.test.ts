@@ -189,10 +189,14 @@ describe('every route with pages', () => {
       .replace('{ruc}', small.ruc)
       .replace('{lista}', '1')
       .replace('{webhook}', `wh_${'0'.repeat(32)}`);
-  const required: Record<string, string> = { buscarEmpresas: 'q=maderera&', verProximosVencimientos: 'digito=3&' };
+  const required: Record<string, string> = {
+    buscarEmpresas: 'q=maderera&',
+    verEdiciones: 'registro=padron_reducido&',
+    verProximosVencimientos: 'digito=3&',
+  };
   let by: TestCaller;
   beforeAll(async () => {
-    by = await makeCaller(around.pool, around.api.url);
+    by = await makeCaller(around.pool, around.api.url, { plan: 'empresa' });
   });
 
   async function expectRefused(name: string, operation: Operation, query: string, campo: string): Promise<void> {
