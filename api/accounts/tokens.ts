@@ -93,6 +93,7 @@ export async function noteUse(pool: Pool, id: string): Promise<void> {
   });
 }
 
-function sha256(secret: string): Buffer {
+/** The form in which secrets of tokens, links and sessions are stored. */
+export function sha256(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }

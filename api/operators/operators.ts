@@ -1,5 +1,6 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { sha256 } from '../accounts/tokens.ts';
 import { type Actor, recordAct } from './audit.ts';
 
 // Operators are people with a name and a role. They sign in to their console with a one-time link, which somebody with
@@ -96,9 +97,4 @@ export function revokeOperator(pool: Pool, actor: Actor, name: string, reason: s
     });
     return true;
   });
-}
-
-/** Secrets of links and sessions have 256 random bits, so nobody can guess one, and a plain hash of it is enough. */
-export function sha256(secret: string): Buffer {
-  return hash('sha256', secret, 'buffer');
 }

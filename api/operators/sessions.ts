@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
+import { sha256 } from '../accounts/tokens.ts';
 import { type Act, recordAct } from './audit.ts';
 import type { Identity } from './identity-provider.ts';
-import { type OperatorRole, sha256 } from './operators.ts';
+import type { OperatorRole } from './operators.ts';
 
 /** A session that nobody uses for this long has ended. */
 export const idleMinutes = 30;

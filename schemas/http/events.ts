@@ -4,10 +4,8 @@ import { checkRuc } from '../ruc.ts';
 import { answerOf, day, limaTimestamp, limitParameter, moment, rucText } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
-/** Selects events from `desde` to `hasta`, both included. A day means the whole day in Lima. */
-const eventsQuery = z.strictObject({
-  desde: moment.optional(),
-  hasta: moment.optional(),
+/** What events can be filtered by, besides their time. */
+export const eventFilters = {
   ruc: z
     .string()
     .refine((text) => checkRuc(text).ok, 'debe ser un RUC válido')
@@ -18,6 +16,13 @@ const eventsQuery = z.strictObject({
     .regex(/^[0-9]{1,15}$/, 'debe ser el número de una lista')
     .transform(Number)
     .optional(),
+};
+
+/** Selects events from `desde` to `hasta`, both included. A day means the whole day in Lima. */
+const eventsQuery = z.strictObject({
+  desde: moment.optional(),
+  hasta: moment.optional(),
+  ...eventFilters,
   limite: limitParameter(500, 100),
   cursor: z.string().optional(),
 });

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { inTransaction, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import type { Capability } from '../../../schemas/http/account.ts';
-import { sha256, startSession } from './sessions.ts';
+import { sha256 } from '../../accounts/tokens.ts';
+import { startSession } from './sessions.ts';
 
 // Links that open a session of the console once. Whoever has the link may do what it says, without a token.
 

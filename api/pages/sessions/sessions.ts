@@ -1,7 +1,8 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Pool, Queryable } from '../../../pipelines/runtime/postgres.ts';
 import { type Capability, capabilities } from '../../../schemas/http/account.ts';
 import { type AccountState, accountStateColumns, type Caller, callerOfState } from '../../accounts/callers.ts';
+import { sha256 } from '../../accounts/tokens.ts';
 
 /** A session that nobody uses for this long has ended. */
 export const idleMinutes = 30;
@@ -131,9 +132,4 @@ export async function endSession(pool: Pool, accountId: number, id: string): Pro
 /** Ends the session with this value of the cookie, if there is one. */
 export async function endSessionOf(pool: Pool, secret: string): Promise<void> {
   await pool.query('DELETE FROM console_session WHERE secret_sha256 = $1', [sha256(secret)]);
-}
-
-/** The form in which secrets of sessions and of links are stored. */
-export function sha256(secret: string): Buffer {
-  return hash('sha256', secret, 'buffer');
 }

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { type CausedEvent, lastPosition, pageNewestEvents } from '../../../../pipelines/watch/history.ts';
 import { pageLists, type WatchList } from '../../../../pipelines/watch/lists.ts';
 import { deltaTypes } from '../../../../schemas/http/editions.ts';
-import type { EventPayload } from '../../../../schemas/http/events.ts';
+import { type EventPayload, eventFilters } from '../../../../schemas/http/events.ts';
 import { eventKinds } from '../../../../schemas/registers.ts';
-import { checkRuc } from '../../../../schemas/ruc.ts';
 import { planRanks } from '../../../accounts/callers.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { instantAfter, instantFrom, readCursor, writeCursor } from '../../../input.ts';
@@ -21,16 +20,7 @@ import { eventKindTexts, eventSentence, fieldLabel, registerNamesShown, shownVal
 import { deliveryStateTexts } from './states.ts';
 
 const query = z.strictObject({
-  ruc: z
-    .string()
-    .refine((text) => checkRuc(text).ok, 'debe ser un RUC válido')
-    .optional(),
-  evento: z.enum(eventKinds).optional(),
-  lista: z
-    .string()
-    .regex(/^[0-9]{1,15}$/, 'debe ser el número de una lista')
-    .transform(Number)
-    .optional(),
+  ...eventFilters,
   desde: z.iso.date().optional(),
   hasta: z.iso.date().optional(),
   cursor: z.string().optional(),
