@@ -21,6 +21,12 @@ export function toDate(day: DayNumber): string {
   return new Date(day * dayMs).toISOString().slice(0, 10);
 }
 
+/** The last `count` days up to `last`, oldest first, each YYYY-MM-DD. */
+export function daysUntil(last: string, count: number): string[] {
+  const first = toDayNumber(last) - count + 1;
+  return Array.from({ length: count }, (_, place) => toDate(first + place));
+}
+
 /** Whether the text is YYYY-MM-DD and the day exists. The year 0000 is refused, because PostgreSQL has no such year. */
 export function isDay(text: string): boolean {
   if (!/^(?!0000)\d{4}-\d{2}-\d{2}$/.test(text)) return false;

@@ -1,4 +1,4 @@
-import { lastDayOfMonth, toDate, toDayNumber } from '../../calendar/days.ts';
+import { daysUntil, lastDayOfMonth } from '../../calendar/days.ts';
 import { type DayUse, type Forecast, forecastMonth } from '../../metering/daily-use.ts';
 import { BarChart } from '../chart.tsx';
 import { dayAndMonth, longDay, number, share } from '../formats.ts';
@@ -52,9 +52,7 @@ export function DailyUse({ days, quota, today }: { days: readonly DayUse[]; quot
 /** A bar for each of the last `shownDays` days, so that a young account has no chart of one wide bar. */
 function barsUntil(today: string, days: readonly DayUse[]) {
   const units = new Map(days.map((each) => [each.day, each.units]));
-  const first = toDayNumber(today) - shownDays + 1;
-  const shown = Array.from({ length: shownDays }, (_, place) => toDate(first + place));
-  return shown.map((day) => ({ name: dayAndMonth(day), value: units.get(day) ?? null }));
+  return daysUntil(today, shownDays).map((day) => ({ name: dayAndMonth(day), value: units.get(day) ?? null }));
 }
 
 function MonthForecast({ days, quota, today }: { days: readonly DayUse[]; quota: Quota; today: string }) {

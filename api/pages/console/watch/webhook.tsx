@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type DayOfDeliveries, deliveriesPerDay } from '../../../../pipelines/webhooks/delivery-log.ts';
 import { type SigningSecret, signingSecrets, type Webhook } from '../../../../pipelines/webhooks/webhooks.ts';
 import { limaDay, limaTime, startOfLimaDay } from '../../../../schemas/lima-time.ts';
-import { toDate, toDayNumber } from '../../../calendar/days.ts';
+import { daysUntil } from '../../../calendar/days.ts';
 import type { ApiDependencies } from '../../../dependencies.ts';
 import { makeWebhookActionHandlers, makeWebhookHandlers, requireWebhook } from '../../../routes/webhooks.ts';
 import { BarChart } from '../../chart.tsx';
@@ -64,7 +64,7 @@ export function makeWebhookPage(dependencies: ApiDependencies): Page<AccountRequ
     async show({ context, params, session }) {
       const webhook = await requireWebhook(pool, context, params.webhook ?? '');
       const today = limaDay(now());
-      const from = toDate(toDayNumber(today) - shownDays + 1);
+      const from = daysUntil(today, shownDays)[0]!;
       const [secrets, days] = await Promise.all([
         signingSecrets(pool, webhook.id),
         deliveriesPerDay(pool, webhook.id, from),
@@ -121,7 +121,7 @@ function Health({ days, from, today }: { days: readonly DayOfDeliveries[]; from:
   const failed = days.reduce((sum, day) => sum + day.failed, 0);
   if (delivered + failed === 0) return <p>No terminó ninguna entrega en los últimos {shownDays} días.</p>;
   const byDay = new Map(days.map((day) => [day.day, day]));
-  const all = Array.from({ length: shownDays }, (_, index) => toDate(toDayNumber(from) + index));
+  const all = daysUntil(today, shownDays);
   return (
     <>
       <p>
